@@ -1,0 +1,143 @@
+"""Checkpoints: weights, config, version and provenance in one .safetensors file. Loading never executes code."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from gamma_kg.config import GammaConfig
+from gamma_kg.errors import CheckpointError, ConfigError
+from gamma_kg.nn.model import GammaModel
+
+FORMAT = "gamma-kg/1"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a file holds. `provenance` says how the weights came to be: run, data, commit, placeholder or not."""
+
+    config: GammaConfig
+    weights: Mapping[str, Tensor]
+    provenance: dict[str, Any] = field(default_factory=dict)
+    version: str = ""
+
+    def build(self) -> GammaModel:
+        """The model with these weights, ready to predict."""
+        model = GammaModel(self.config)
+        load_weights(model, self.weights, "this checkpoint")
+        return model.eval()
+
+
+def load_weights(model: GammaModel, weights: Mapping[str, Tensor], where: str) -> None:
+    """Put weights into a model; names and shapes must be exactly those of the model."""
+    expected = model.state_dict()
+    missing, extra = expected.keys() - weights.keys(), weights.keys() - expected.keys()
+    if missing or extra:
+        listed = ", ".join(sorted(missing or extra)[:3])
+        raise CheckpointError(f"{where}: weights {'missing' if missing else 'not known'} for its config: {listed}")
+    for name, tensor in expected.items():
+        if tensor.shape != weights[name].shape:
+            raise CheckpointError(
+                f"{where}: {name} should have shape {tuple(tensor.shape)}, found {tuple(weights[name].shape)}"
+            )
+    model.load_state_dict(dict(weights))
+
+
+def save_checkpoint(path: str | Path, model: GammaModel, provenance: Mapping[str, Any] | None = None) -> None:
+    """Write a model and how it came to be; the file appears whole or not at all."""
+    path = Path(path)
+    metadata = {
+        "format": FORMAT,
+        "version": version("gamma-kg"),
+        "config": model.config.model_dump_json(),
+        "provenance": json.dumps(dict(provenance or {})),
+    }
+    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        save_file(weights, temporary, metadata=metadata)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise CheckpointError(f"can't write the checkpoint {path}: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def load_checkpoint(path: str | Path) -> Checkpoint:
+    """Read a checkpoint; a damaged file or one of another kind is a `CheckpointError`."""
+    path = Path(path)
+    if not path.is_file():
+        raise CheckpointError(f"no checkpoint at {path}: give a .safetensors file that gamma wrote")
+    if zipfile.is_zipfile(path):
+        raise CheckpointError(
+            f"{path} is a PyTorch file, not a .safetensors checkpoint; "
+            f"for public ULTRA weights run: gamma convert {path} {path.with_suffix('.safetensors').name}"
+        )
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{path} is damaged, cut short or not a .safetensors file ({error})") from None
+    if metadata.get("format") != FORMAT:
+        found = metadata.get("format", "no format")
+        raise CheckpointError(f"{path} is a .safetensors file of another kind: wanted format {FORMAT!r}, found {found!r}")
+    try:
+        config = GammaConfig.parse(json.loads(metadata["config"]), where=str(path))
+        provenance = json.loads(metadata.get("provenance", "{}"))
+    except (KeyError, json.JSONDecodeError, ConfigError) as error:
+        raise CheckpointError(f"{path} has a config that this version can't read: {error}") from None
+    return Checkpoint(config, weights, provenance, metadata.get("version", ""))
+
+
+def import_ultra(path: str | Path) -> Checkpoint:
+    """Weights of a public ULTRA checkpoint (.pth). Only tensors are read: nothing in the file is executed."""
+    path = Path(path)
+    if not path.is_file():
+        raise CheckpointError(f"no ULTRA checkpoint at {path}")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch.load raises many kinds, all of them mean: this file is not what it should be
+        raise CheckpointError(f"{path} is not a PyTorch checkpoint with plain weights: {str(error).splitlines()[0]}") from None
+    state = content.get("model", content) if isinstance(content, dict) else {}
+    weights = {_ultra_name(name): tensor for name, tensor in state.items() if isinstance(tensor, Tensor)}
+    first = weights.get("relation_encoder.layers.0.linear.weight")
+    hidden = weights.get("score.hidden.weight")
+    if first is None or hidden is None:
+        raise CheckpointError(f"{path} holds no ULTRA model: no relation_model.layers.0.linear.weight or entity_model.mlp.0.weight")
+    layers = {name.split(".")[2] for name in weights if name.startswith("relation_encoder.layers.")}
+    dim = first.shape[0]
+    config = GammaConfig(
+        branches=("real",),
+        dim=dim,
+        num_layers=len(layers),
+        mlp_hidden=None if hidden.shape[0] == hidden.shape[1] else hidden.shape[0],
+    )
+    checkpoint = Checkpoint(config, weights, {"source": f"imported from the ULTRA checkpoint {path.name}"})
+    load_weights(GammaModel(config), weights, str(path))
+    return checkpoint
+
+
+def _ultra_name(name: str) -> str:
+    """ULTRA's name of a weight → ours."""
+    for theirs, ours in (
+        ("relation_model.", "relation_encoder."),
+        ("entity_model.layers.", "branches.0.layers."),
+        ("entity_model.mlp.0.", "score.hidden."),
+        ("entity_model.mlp.2.", "score.out."),
+        (".relation_projection.", ".relation."),
+        (".layer_norm.", ".norm."),
+    ):
+        name = name.replace(theirs, ours)
+    return name

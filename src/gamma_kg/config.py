@@ -1,0 +1,115 @@
+"""GammaConfig: every variant of the model as data, and the presets that the paper's tables name."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from gamma_kg.algebra import ALGEBRAS
+from gamma_kg.errors import ConfigError, did_you_mean
+
+
+class FrozenConfig(BaseModel):
+    """A record of options that can't be changed; an unknown key or a bad value is a `ConfigError`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def parse(cls, options: dict[str, Any], where: str = "") -> Self:
+        """Build from a plain dict; all complaints in one text, unknown keys with the nearest known one."""
+        try:
+            return cls.model_validate(options)
+        except ValidationError as error:
+            complaints = "; ".join(cls._complaint(entry) for entry in error.errors())
+            raise ConfigError(f"{where + ': ' if where else ''}{complaints}") from None
+
+    def with_options(self, **options: Any) -> Self:
+        """A copy with some options changed, checked like a new one."""
+        return self.parse({**self.model_dump(), **options})
+
+    @classmethod
+    def _complaint(cls, entry: Any) -> str:
+        key = ".".join(str(part) for part in entry["loc"])
+        if entry["type"] == "extra_forbidden":
+            return f"{cls.__name__} has no option {key!r}{did_you_mean(key, cls.model_fields)}"
+        message = entry["msg"].removeprefix("Value error, ")
+        return f"{cls.__name__}.{key}: {message} (got {entry['input']!r})" if key else message
+
+
+class GammaConfig(FrozenConfig):
+    """What the model computes. The defaults are the published GAMMA: complex and split-complex, late attention."""
+
+    branches: tuple[str, ...] = ("complex", "split-complex")
+    """Message function of each entity branch; names are the rows of `gamma_kg.algebra.ALGEBRAS`."""
+    dim: int = Field(64, ge=1)
+    """Channels D of every state."""
+    num_layers: int = Field(6, ge=1)
+    """Layers of the relation encoder and of each entity branch."""
+    mlp_hidden: int | None = Field(None, ge=1)
+    """Width of the score's hidden layer; as wide as its input when None."""
+    attention: Literal["full", "no-query", "no-key", "none"] = "full"
+    """What the branch weights depend on: query and entity; the entity against a learned constant; the query alone;
+    or no weights at all (plain concatenation). Only with two or more branches."""
+    combine: Literal["concat", "sum"] = "concat"
+    """Weighted branch features side by side, or their weighted sum."""
+    position: Literal["late", "early"] = "late"
+    """Fuse once after the last layer, or after every layer."""
+    attention_dim: int = Field(128, ge=1)
+    """Width of the space in which context and keys are compared."""
+    temperature: float = Field(1.0, gt=0)
+    """Start of the learned temperature κ. Not given by the paper."""
+    uniform_mix: float = Field(0.1, ge=0, le=1)
+    """λ: share of the uniform distribution in the branch weights. Not given by the paper."""
+    attention_dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropout on the branch weights in training. Not given by the paper."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.branches:
+            raise ValueError("branches: at least one message function is needed")
+        for name in self.branches:
+            if name not in ALGEBRAS:
+                raise ValueError(f"branches: no message function {name!r}{did_you_mean(name, ALGEBRAS)}")
+            if ALGEBRAS[name].halves and self.dim % 2:
+                raise ValueError(f"dim: {name!r} splits the channels in halves, so dim must be even (got {self.dim})")
+        if self.position == "early" and self.attention == "none" and self.combine == "concat":
+            raise ValueError("position: early fusion keeps the width of a branch, so it needs attention or combine = 'sum'")
+        return self
+
+    @property
+    def num_branches(self) -> int:
+        return len(self.branches)
+
+
+def _pair(first: str, second: str, **options: Any) -> GammaConfig:
+    return GammaConfig(branches=(first, second), **options)
+
+
+# One row per line of the paper's tables.
+PRESETS: dict[str, GammaConfig] = {
+    "gamma": GammaConfig(),
+    "ultra": GammaConfig(branches=("real",)),
+    "ultra-complex": GammaConfig(branches=("complex",)),
+    "ultra-split-complex": GammaConfig(branches=("split-complex",)),
+    "ultra-dual": GammaConfig(branches=("dual",)),
+    "ultra-cap": GammaConfig(branches=("real",), dim=94, mlp_hidden=187),
+    "ultra-att": _pair("real", "real"),
+    "gamma-complex-dual": _pair("complex", "dual"),
+    "gamma-split-complex-dual": _pair("split-complex", "dual"),
+    "gamma-complex-real": _pair("complex", "real"),
+    "gamma-split-complex-real": _pair("split-complex", "real"),
+    "gamma-dual-real": _pair("dual", "real"),
+    "gamma-no-attention": GammaConfig(attention="none"),
+    "gamma-no-query": GammaConfig(attention="no-query"),
+    "gamma-no-key": GammaConfig(attention="no-key"),
+    "gamma-no-concat": GammaConfig(combine="sum"),
+    "gamma-early": GammaConfig(position="early"),
+}
+
+
+def preset(name: str) -> GammaConfig:
+    """The config of a published variant."""
+    if name not in PRESETS:
+        raise ConfigError(f"no preset {name!r}{did_you_mean(name, PRESETS)} Presets: {', '.join(PRESETS)}")
+    return PRESETS[name]

@@ -1,0 +1,1 @@
+"""From triples to the structures that message passing runs on."""

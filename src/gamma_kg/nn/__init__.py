@@ -1,0 +1,1 @@
+"""The model: layer, encoder, fusion, and what puts them together."""

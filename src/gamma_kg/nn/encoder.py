@@ -1,0 +1,64 @@
+"""A stack of relational layers that starts from one labelled node: used for relations and for each entity branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from gamma_kg.graph.edges import Edges
+from gamma_kg.nn.layer import RelationalLayer
+
+
+class Encoder(nn.Module):
+    """States of all nodes as seen from a source node: zero everywhere but the boundary at the source, then T layers."""
+
+    def __init__(self, dim: int, num_layers: int, algebra: str, num_types: int | None = None) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(RelationalLayer(dim, algebra, num_types) for _ in range(num_layers))
+
+    def forward(
+        self,
+        edges: Edges,
+        source_B: Tensor,
+        boundary_BD: Tensor,
+        relation_URD: Tensor | None = None,
+        which_B: Tensor | None = None,
+    ) -> Tensor:
+        """The last layer's states, (B, N, D).
+
+        `relation_URD` are relation states for U distinct relations, `which_B` says which of them belongs to each
+        query. Neither is given where the layers own their relation vectors.
+        """
+        for x_BND in self.states(edges, source_B, boundary_BD, relation_URD, which_B):
+            pass
+        return x_BND
+
+    def states(
+        self,
+        edges: Edges,
+        source_B: Tensor,
+        boundary_BD: Tensor,
+        relation_URD: Tensor | None = None,
+        which_B: Tensor | None = None,
+    ) -> Iterator[Tensor]:
+        """The boundary state and the states after each layer, one at a time: num_layers + 1 of (B, N, D)."""
+        x_BND = initial_state(edges.num_nodes, source_B, boundary_BD)
+        yield x_BND
+        for layer in self.layers:
+            assert isinstance(layer, RelationalLayer)
+            x_BND = layer(edges, x_BND, relation_of_queries(layer, relation_URD, which_B), source_B, boundary_BD)
+            yield x_BND
+
+
+def initial_state(num_nodes: int, source_B: Tensor, boundary_BD: Tensor) -> Tensor:
+    """Zeros with the boundary at each query's source, (B, N, D)."""
+    x_BND = boundary_BD.new_zeros(len(source_B), num_nodes, boundary_BD.shape[1])
+    return x_BND.index_put_((torch.arange(len(source_B), device=source_B.device), source_B), boundary_BD)
+
+
+def relation_of_queries(layer: RelationalLayer, relation_URD: Tensor | None, which_B: Tensor | None) -> Tensor:
+    """The layer's relation vectors for each query, (B, R, W), or (1, R, W) where all queries share them."""
+    table = layer.relation_table(relation_URD)
+    return table if which_B is None else table[which_B]

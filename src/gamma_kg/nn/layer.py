@@ -1,0 +1,60 @@
+"""One relational layer, used for relations and for entities (MODEL.md §3).
+
+    agg_v = boundary_v + Σ over edges (v, r, u) of f_r(x_u)
+    out_v = x_v + ReLU(LayerNorm(W [x_v ; agg_v] + b))
+
+B queries, N nodes, R edge types, D channels, W width of a relation vector.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gamma_kg.algebra import ALGEBRAS
+from gamma_kg.graph.edges import Edges
+from gamma_kg.kernels import propagate
+
+
+class RelationalLayer(nn.Module):
+    """Propagation with one message function, then a linear map, normalisation, ReLU and a residual.
+
+    With `num_types` the layer owns a vector per edge type (relation graph). Without, it projects the relation
+    states it is given to vectors for its message function (entity graph).
+    """
+
+    def __init__(self, dim: int, algebra: str, num_types: int | None = None) -> None:
+        super().__init__()
+        self.dim, self.algebra = dim, algebra
+        width = int(ALGEBRAS[algebra].relation_width * dim)
+        self.relation: nn.Module
+        if num_types is None:
+            self.relation = nn.Sequential(nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, width))
+        else:
+            self.relation = nn.Embedding(num_types, width)
+        self.linear = nn.Linear(2 * dim, dim)
+        self.norm = nn.LayerNorm(dim)
+
+    def relation_table(self, relation_URD: Tensor | None) -> Tensor:
+        """Relation vectors for the message function: (U, R, W), or (1, R, W) where the layer owns them."""
+        if relation_URD is None:
+            assert isinstance(self.relation, nn.Embedding)
+            return self.relation.weight[None]
+        table_URW: Tensor = self.relation(relation_URD)
+        return table_URW
+
+    def forward(
+        self, edges: Edges, x_BND: Tensor, relation_BRW: Tensor, source_B: Tensor, boundary_BD: Tensor
+    ) -> Tensor:
+        """New states, (B, N, D). The boundary is `boundary_BD` at each query's source and zero elsewhere."""
+        agg_BND = propagate(edges, x_BND, relation_BRW, self.algebra)
+        query_B = torch.arange(len(source_B), device=source_B.device)
+        agg_BND = agg_BND.index_put_((query_B, source_B), boundary_BD, accumulate=True)
+        # W [x ; agg] without the concatenation.
+        weight_x, weight_agg = self.linear.weight.split(self.dim, dim=1)
+        hidden_BND = F.linear(x_BND, weight_x, self.linear.bias) + F.linear(agg_BND, weight_agg)
+        return x_BND + F.relu(self.norm(hidden_BND))
+
+    def extra_repr(self) -> str:
+        return f"{self.dim}, {self.algebra!r}"
