@@ -15,13 +15,28 @@ SUGGEST_FROM = 20_000
 class Vocabulary(Sequence[str]):
     """An immutable list of distinct names; `id(name)` is the position of a name.
 
-    `kind` ("entity", "relation") only serves the error texts.
+    `kind` ("entity", "relation") only serves the error texts. `identifiers` are the names by which the data
+    calls the same things (full IRIs), one per name; `aliases` are further lists of names, one per id each,
+    empty where there is none. `id` understands them all; a name that means two things is an error.
     """
 
-    def __init__(self, names: Iterable[str], kind: str = "entity") -> None:
+    def __init__(
+        self,
+        names: Iterable[str],
+        kind: str = "entity",
+        *,
+        identifiers: Sequence[str] | None = None,
+        aliases: Sequence[Sequence[str]] = (),
+    ) -> None:
         self._names = list(names)
         self._kind = kind
+        self._identifiers = identifiers
+        self._alias_lists = [*([] if identifiers is None else [identifiers]), *aliases]
         self._ids: dict[str, int] | None = None
+        self._alias_ids: dict[str, int] | None = None
+        for others in self._alias_lists:
+            if len(others) != len(self._names):
+                raise ValueError(f"{len(self._names)} names, but {len(others)} identifiers or aliases")
 
     def __len__(self) -> int:
         return len(self._names)
@@ -37,7 +52,7 @@ class Vocabulary(Sequence[str]):
         return iter(self._names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._index()
+        return name in self._index() or (isinstance(name, str) and self._aliased(name) >= 0)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and not isinstance(other, str) and self._names == list(other)
@@ -51,10 +66,25 @@ class Vocabulary(Sequence[str]):
     def id(self, name: str) -> int:
         """The id of `name`; an unknown name raises `UnknownNameError`, which suggests the nearest ones."""
         found = self._index().get(name)
-        if found is None:
-            hint = did_you_mean(name, self._suggestable(name))
+        if found is not None:
+            return found
+        found = self._aliased(name)
+        if found == AMBIGUOUS:
+            meant = [self._names[i] for i in self._bearers(name)]
+            listed = " or ".join(map(repr, meant[:3]))
+            raise UnknownNameError(f"the name {name!r} means {len(meant)} {self._kind} names; use {listed}")
+        if found < 0:
+            hint = did_you_mean(name, self._suggestable(name)) if isinstance(name, str) else ""
             raise UnknownNameError(f"no {self._kind} is named {name!r} among {len(self)}{hint}")
         return found
+
+    def identifier(self, index: int) -> str:
+        """What the data calls the thing with this id: the full IRI for RDF, the name itself otherwise."""
+        return self._names[index] if self._identifiers is None else self._identifiers[index]
+
+    def check_distinct(self) -> None:
+        """Raises `DataError` if a name is listed twice."""
+        self._index()
 
     def _index(self) -> dict[str, int]:
         if self._ids is None:
@@ -66,8 +96,32 @@ class Vocabulary(Sequence[str]):
             self._ids = ids
         return self._ids
 
+    def _aliased(self, name: str) -> int:
+        """The id behind an identifier or alias; negative if there is none (UNKNOWN) or more than one (AMBIGUOUS)."""
+        if not self._alias_lists:
+            return UNKNOWN
+        if self._alias_ids is None:
+            self._alias_ids = {}
+            for others in self._alias_lists:
+                for i, other in enumerate(others):
+                    if other and self._alias_ids.setdefault(other, i) != i:
+                        self._alias_ids[other] = AMBIGUOUS
+            # IRIs are never ambiguous, whatever labels say.
+            self._alias_ids.update({other: i for i, other in enumerate(self._identifiers or ())})
+        found = self._alias_ids.get(name, UNKNOWN)
+        if found == UNKNOWN and name.startswith("<") and name.endswith(">"):
+            found = self._alias_ids.get(name[1:-1], UNKNOWN)
+        return found
+
+    def _bearers(self, name: str) -> list[int]:
+        return sorted({i for others in self._alias_lists for i, other in enumerate(others) if other == name})
+
     def _suggestable(self, name: str) -> Iterable[str]:
         if len(self._names) <= SUGGEST_FROM:
             return self._names
         folded = name.casefold()
         return [n for n in self._names if n[:2].casefold() == folded[:2] or folded in n.casefold()][:SUGGEST_FROM]
+
+
+UNKNOWN = -1
+AMBIGUOUS = -2

@@ -1,0 +1,66 @@
+"""Names to ids, batch by batch, so that the strings of a large file are never all held at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+IdArray = npt.NDArray[np.int64]
+
+
+class TripleEncoder:
+    """Takes batches of named triples and gives ids by first appearance: in a triple the head comes before the tail."""
+
+    def __init__(self) -> None:
+        self.entity_ids: dict[str, int] = {}
+        self.relation_ids: dict[str, int] = {}
+        self._batches: list[npt.NDArray[np.int32]] = []
+        self.num_triples = 0
+
+    def add(self, heads: pl.Series, relations: pl.Series, tails: pl.Series) -> None:
+        """Encodes three string columns of equal length without nulls."""
+        num = len(heads)
+        if num == 0:
+            return
+        # Head and tail in turns, so that "first appearance" runs along the lines.
+        ends = pl.DataFrame({"h": heads, "t": tails}).select(pl.concat_list("h", "t").explode()).to_series()
+        encoded = np.empty((num, 3), dtype=np.int32)
+        encoded[:, [0, 2]] = _encode(ends, self.entity_ids).reshape(num, 2)
+        encoded[:, 1] = _encode(relations, self.relation_ids)
+        self._batches.append(encoded)
+        self.num_triples += num
+
+    def add_rows(self, rows: Sequence[tuple[str, str, str]]) -> None:
+        """Encodes a batch of Python tuples."""
+        entities, relations = self.entity_ids, self.relation_ids
+        encoded = np.empty((len(rows), 3), dtype=np.int32)
+        for i, (head, relation, tail) in enumerate(rows):
+            encoded[i, 0] = entities.setdefault(head, len(entities))
+            encoded[i, 1] = relations.setdefault(relation, len(relations))
+            encoded[i, 2] = entities.setdefault(tail, len(entities))
+        if len(rows):
+            self._batches.append(encoded)
+            self.num_triples += len(rows)
+
+    def triples(self) -> IdArray:
+        """All triples so far, int64 [n, 3]; empties the encoder's own store."""
+        whole = np.empty((self.num_triples, 3), dtype=np.int64)
+        start = 0
+        self._batches.reverse()
+        while self._batches:
+            batch = self._batches.pop()
+            whole[start : start + len(batch)] = batch
+            start += len(batch)
+        return whole
+
+
+def _encode(names: pl.Series, ids: dict[str, int]) -> npt.NDArray[np.int32]:
+    """Ids of `names`; new names are appended to `ids`. The dictionary is asked once per distinct name."""
+    frame = names.rename("name").to_frame()
+    distinct = frame.unique(maintain_order=True)
+    known = [ids.setdefault(name, len(ids)) for name in distinct["name"].to_list()]
+    table = distinct.with_columns(pl.Series("id", known, dtype=pl.Int32))
+    return frame.join(table, on="name", how="left", maintain_order="left")["id"].to_numpy()

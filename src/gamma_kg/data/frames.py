@@ -1,0 +1,74 @@
+"""Tables that know their columns: Parquet files, polars and pandas data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from gamma_kg.data.columns import ROLES, of_frame
+from gamma_kg.data.encoder import TripleEncoder
+from gamma_kg.data.options import Tally
+from gamma_kg.data.streams import Source
+from gamma_kg.errors import DataError
+
+BATCH_ROWS = 1_000_000
+
+
+def read_parquet(source: Source, path: Path | None, encoder: TripleEncoder, tally: Tally) -> None:
+    """Reads the three columns of a Parquet file, a million rows at a time."""
+    lazy_from = path if path is not None and not source.is_packed else BytesIO(source.stream.read())
+    try:
+        lazy = pl.scan_parquet(lazy_from)
+        names = lazy.collect_schema().names()
+        positions = of_frame(names, tally.options.columns, source.name)
+        chosen = lazy.select(**{role: pl.col(names[i]) for role, i in zip(ROLES, positions, strict=True)})
+        total = lazy.select(pl.len()).collect().item()
+        if total == 0:
+            raise DataError(f"{source.name}: the table has no rows")
+        for start in range(0, total, BATCH_ROWS):
+            add_frame(chosen.slice(start, BATCH_ROWS).collect(), source.name, start, encoder, tally)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        first_line = str(error).strip().splitlines()[0]
+        raise DataError(f"{source.name}: not a sound Parquet file ({first_line}); get the file again") from error
+
+
+def add_frame(frame: pl.DataFrame, where: str, first_row: int, encoder: TripleEncoder, tally: Tally) -> None:
+    """Encodes the columns head, relation, tail of a frame; rows with an empty cell are bad lines."""
+    try:
+        frame = frame.select(pl.col(ROLES).cast(pl.String))
+    except pl.exceptions.PolarsError as error:
+        kinds = ", ".join(f"{name} is {kind}" for name, kind in frame.schema.items())
+        raise DataError(f"{where}: names must be text or numbers, but {kinds}") from error
+    is_bad = pl.any_horizontal(pl.col(role).is_null() | (pl.col(role) == "") for role in ROLES)
+    bad = frame.select(is_bad.alias("bad"))["bad"]
+    if bad.any():
+        for row in bad.arg_true():
+            role = next(role for role in ROLES if not frame[role][row])
+            tally.bad(f"{where} row {first_row + row + 1}: the {role} is empty")
+        frame = frame.filter(~bad)
+    encoder.add(*(frame[role] for role in ROLES))
+
+
+def three_columns(frame: Any, columns: Sequence[str | int] | None) -> pl.DataFrame:
+    """Head, relation and tail of a polars or pandas data frame, as a polars one."""
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
+    if not hasattr(frame, "columns") or not hasattr(frame, "shape"):
+        raise DataError(f"expected a polars or pandas data frame, got {type(frame).__name__}")
+    names = list(frame.columns)
+    positions = of_frame([str(name) for name in names], columns, "the data frame")
+    if isinstance(frame, pl.DataFrame):
+        return pl.DataFrame({role: frame.to_series(i) for role, i in zip(ROLES, positions, strict=True)})
+    return pl.DataFrame({role: _from_pandas(frame.iloc[:, i]) for role, i in zip(ROLES, positions, strict=True)})
+
+
+def _from_pandas(column: Any) -> pl.Series:
+    # Through Python strings, because polars would need pyarrow to take a pandas column.
+    is_null = column.isna().to_list()
+    return pl.Series(
+        [None if null else str(name) for name, null in zip(column.to_list(), is_null, strict=True)], dtype=pl.String
+    )

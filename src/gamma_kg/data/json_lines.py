@@ -1,0 +1,81 @@
+"""JSON lines: one object {"head": …, "relation": …, "tail": …} or one array [head, relation, tail] a line."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from typing import Any
+
+from gamma_kg.data.columns import ROLES, by_choice, by_header_names, unclear
+from gamma_kg.data.encoder import TripleEncoder
+from gamma_kg.data.options import Tally
+from gamma_kg.data.streams import Source, line_chunks
+from gamma_kg.errors import DataError
+
+
+def read_json_lines(source: Source, encoder: TripleEncoder, tally: Tally) -> None:
+    """Reads a whole file; which keys are head, relation and tail is settled by the first object."""
+    roles: tuple[str | int, str | int, str | int] | None = None
+    has_lines = False
+    for first, chunk in line_chunks(source, tally.options.encoding):
+        batch: list[tuple[str, str, str]] = []
+        for number, line in enumerate(BytesIO(chunk), first):
+            if not line.strip():
+                continue
+            has_lines = True
+            where = f"{source.name} line {number}"
+            try:
+                row = json.loads(line)
+            except (json.JSONDecodeError, RecursionError) as error:
+                column = f" column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+                reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+                tally.bad(f"{where}{column}: not JSON ({reason}); expected one object or array a line")
+                continue
+            if roles is None and isinstance(row, dict | list):
+                roles = _roles(row, where, tally)
+            triple = _triple(row, roles, where, tally)
+            if triple is not None:
+                batch.append(triple)
+        encoder.add_rows(batch)
+    if not has_lines:
+        raise DataError(f"{source.name}: the file is empty; expected one JSON object a line")
+
+
+def _roles(row: dict[str, Any] | list[Any], where: str, tally: Tally) -> tuple[str | int, str | int, str | int]:
+    columns = tally.options.columns
+    if isinstance(row, list):
+        if columns is None and len(row) != 3:
+            raise DataError(f"{where}: {unclear(len(row))}")
+        return (0, 1, 2) if columns is None else by_choice(columns, [str(i) for i in range(len(row))], where)
+    keys = list(row)
+    positions = by_header_names(keys) if columns is None else by_choice(columns, keys, where)
+    if positions is None:
+        raise DataError(
+            f"{where}: can't tell which of the keys {', '.join(keys) or '(none)'} are head, relation and tail; "
+            "name them (columns subject,predicate,object)"
+        )
+    return keys[positions[0]], keys[positions[1]], keys[positions[2]]
+
+
+def _triple(
+    row: Any, roles: tuple[str | int, str | int, str | int] | None, where: str, tally: Tally
+) -> tuple[str, str, str] | None:
+    if not isinstance(row, dict | list) or roles is None:
+        tally.bad(f"{where}: expected an object or array, found {type(row).__name__}")
+        return None
+    names: list[str] = []
+    for role, key in zip(ROLES, roles, strict=True):
+        try:
+            cell = row[key]  # type: ignore[index]
+        except (KeyError, IndexError, TypeError):
+            tally.bad(f"{where}: the {role} ({key!r}) is missing")
+            return None
+        if isinstance(cell, bool) or not isinstance(cell, str | int | float):
+            found = "null" if cell is None else type(cell).__name__
+            tally.bad(f"{where}: the {role} ({key!r}) must be a text or a number, found {found}")
+            return None
+        if cell == "":
+            tally.bad(f"{where}: the {role} ({key!r}) is empty")
+            return None
+        names.append(str(cell))
+    return names[0], names[1], names[2]

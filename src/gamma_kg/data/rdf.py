@@ -1,0 +1,177 @@
+"""RDF in any syntax through pyoxigraph, streaming: named graphs are read as one, literals counted or kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import IO, cast
+
+import pyoxigraph as ox
+
+from gamma_kg.data.encoder import TripleEncoder
+from gamma_kg.data.names import LABEL_IRI, RdfNames
+from gamma_kg.data.options import Tally
+from gamma_kg.data.streams import Source, line_chunks
+from gamma_kg.errors import DataError
+
+RDF_FORMATS = {
+    "nt": ox.RdfFormat.N_TRIPLES,
+    "nq": ox.RdfFormat.N_QUADS,
+    "ttl": ox.RdfFormat.TURTLE,
+    "trig": ox.RdfFormat.TRIG,
+    "rdf": ox.RdfFormat.RDF_XML,
+    "jsonld": ox.RdfFormat.JSON_LD,
+    "n3": ox.RdfFormat.N3,
+}
+# Relative IRIs need something to stand on; this name is reserved and can't be a real host.
+BASE_IRI = "http://local.invalid/"
+BATCH_ROWS = 100_000
+# Said again in our own words before the reason.
+_POSITION = re.compile(
+    r"^(Parser error )?(at|between) line \d+ (between )?columns? \d+( and (line \d+ )?(column )?\d+)?:? *"
+)
+_ANONYMOUS = re.compile(r"[0-9a-f]{20,32}")
+
+
+def read_rdf(source: Source, kind: str, encoder: TripleEncoder, tally: Tally, names: RdfNames, scope: str) -> None:
+    """Reads a whole RDF file; `scope` goes in front of the names of its blank nodes."""
+    collector = QuadCollector(encoder, tally, names, scope)
+    if kind in ("nt", "nq"):
+        for first, chunk in line_chunks(source, tally.options.encoding):
+            _read_lines(source.name, kind, first, chunk, collector)
+    else:
+        _read_document(source, kind, collector)
+    collector.flush()
+
+
+class QuadCollector:
+    """Turns quads into named triples in batches, and hands labels and prefixes to `RdfNames`."""
+
+    def __init__(self, encoder: TripleEncoder, tally: Tally, names: RdfNames, scope: str = "") -> None:
+        self._encoder = encoder
+        self._names = names
+        self._scope = scope
+        self._keeps_literals = tally.options.literals == "as-entities"
+        self._anonymous: dict[str, str] = {}
+        self._batch: list[tuple[str, str, str]] = []
+        self.tally = tally
+
+    def add(self, subject: object, predicate: ox.NamedNode, object_: object) -> None:
+        """One triple of pyoxigraph terms."""
+        relation = predicate.value
+        head = self._name(subject)
+        if isinstance(object_, ox.Literal):
+            if relation == LABEL_IRI:
+                self._names.add_label(head, object_.value, object_.language)
+            if not self._keeps_literals:
+                self.tally.literals_skipped += 1
+                return
+        self._batch.append((head, relation, self._name(object_)))
+        if len(self._batch) >= BATCH_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Encodes what has been collected."""
+        self._encoder.add_rows(self._batch)
+        self._batch.clear()
+
+    def add_prefixes(self, prefixes: dict[str, str]) -> None:
+        """Keeps the prefixes that a document declares; the first meaning of a prefix stays."""
+        for prefix, iri in prefixes.items():
+            self._names.prefixes.setdefault(prefix, iri)
+
+    def _name(self, term: object) -> str:
+        if isinstance(term, ox.NamedNode):
+            return term.value
+        if isinstance(term, ox.BlankNode):
+            return f"_:{self._scope}{self._blank(term.value)}"
+        return str(term)
+
+    def _blank(self, name: str) -> str:
+        # Nodes written [] get a random name from the parser; the same file must give the same names.
+        if not _ANONYMOUS.fullmatch(name):
+            return name
+        return self._anonymous.setdefault(name, f"anonymous{len(self._anonymous) + 1}")
+
+
+def _read_lines(name: str, kind: str, first: int, chunk: bytes, collector: QuadCollector) -> None:
+    """N-Triples and N-Quads: one statement a line, so a bad line can be left out alone."""
+    start = 0
+    while start < len(chunk):
+        parser = ox.parse(chunk[start:] if start else chunk, format=RDF_FORMATS[kind])
+        try:
+            for quad in parser:
+                collector.add(quad.subject, quad.predicate, quad.object)
+            return
+        except SyntaxError as error:
+            line = error.lineno or 1
+            collector.tally.bad(f"{name} line {first + line - 1}{_column(error)}: {_reason(error)}")
+            for _ in range(line):
+                start = chunk.find(b"\n", start) + 1 or len(chunk)
+            first += line
+
+
+def _read_document(source: Source, kind: str, collector: QuadCollector) -> None:
+    """Turtle, TriG, N3, RDF/XML, JSON-LD: read as a stream up to the end or the first error."""
+    stream = _ChunkStream(line_chunks(source, collector.tally.options.encoding, max_line=None))
+    if collector.tally.options.skip_bad_lines and kind in ("ttl", "n3"):
+        _read_turtle_around_damage(source.name, kind, stream.read(), collector)
+        return
+    parser = ox.parse(cast(IO[bytes], stream), format=RDF_FORMATS[kind], base_iri=BASE_IRI)
+    try:
+        for quad in parser:
+            collector.add(quad.subject, quad.predicate, quad.object)
+    except SyntaxError as error:
+        line = f" line {error.lineno}{_column(error)}" if error.lineno else ""
+        collector.tally.bad(f"{source.name}{line}: {_reason(error)}")
+        collector.tally.notes.append(f"{source.name}: nothing was read after{line or ' the damage'}")
+    except (ValueError, OSError) as error:
+        raise DataError(f"{source.name}: {_reason(error)}") from error
+    collector.add_prefixes(parser.prefixes)
+
+
+def _read_turtle_around_damage(name: str, kind: str, text: bytes, collector: QuadCollector) -> None:
+    """Starts again after each bad statement, with the prefixes known so far."""
+    lines = text.splitlines(keepends=True)
+    start = 0
+    prefixes: dict[str, str] = {}
+    while start < len(lines):
+        known = "".join(f"@prefix {prefix}: <{iri}> . " for prefix, iri in prefixes.items()).encode()
+        parser = ox.parse(known + b"".join(lines[start:]), format=RDF_FORMATS[kind], base_iri=BASE_IRI)
+        try:
+            for quad in parser:
+                collector.add(quad.subject, quad.predicate, quad.object)
+            start = len(lines)
+        except SyntaxError as error:
+            bad = start + (error.lineno or 1) - 1
+            collector.tally.bad(f"{name} line {bad + 1}: {_reason(error)}")
+            start = bad + 1
+            while start < len(lines) and not lines[start - 1].rstrip().endswith(b"."):
+                start += 1
+        prefixes.update(parser.prefixes)
+    collector.add_prefixes(prefixes)
+
+
+class _ChunkStream:
+    """The chunks of a text as the file object that the parser reads from."""
+
+    def __init__(self, chunks: Iterator[tuple[int, bytes]]) -> None:
+        self._chunks = chunks
+        self._rest = b""
+
+    def read(self, size: int = -1) -> bytes:
+        if size is None or size < 0:
+            return self._rest + b"".join(chunk for _, chunk in self._chunks)
+        if not self._rest:
+            self._rest = next(self._chunks, (0, b""))[1]
+        block, self._rest = self._rest[:size], self._rest[size:]
+        return block
+
+
+def _column(error: SyntaxError) -> str:
+    return f" column {error.offset}" if error.offset else ""
+
+
+def _reason(error: Exception) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return _POSITION.sub("", text)

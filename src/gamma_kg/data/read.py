@@ -1,0 +1,151 @@
+"""The border between the outside world and the numbers: any file of triples in, ids and vocabularies out.
+
+`read_triples` finds the files and their format, hands each to its reader, and puts one `EncodedTriples`
+together. Past this point nothing asks again what the input was.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gamma_kg.data.encoder import IdArray, TripleEncoder
+from gamma_kg.data.formats import find_files, find_format
+from gamma_kg.data.frames import add_frame, read_parquet, three_columns
+from gamma_kg.data.json_lines import read_json_lines
+from gamma_kg.data.names import RdfNames
+from gamma_kg.data.options import ReadOptions, ReadReport, Tally
+from gamma_kg.data.progress import reading_progress
+from gamma_kg.data.rdf import read_rdf
+from gamma_kg.data.streams import open_source, refuse_foreign
+from gamma_kg.data.tables import read_table
+from gamma_kg.data.vocabulary import Vocabulary
+from gamma_kg.errors import ConfigError, DataError, did_you_mean
+
+__all__ = ["EncodedTriples", "ReadOptions", "ReadReport", "encode_frame", "encode_triples", "read_triples"]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedTriples:
+    """Triples as ids (int64 [n, 3]: head, relation, tail, as in the file) and the names of the ids."""
+
+    triples: IdArray
+    entities: Vocabulary
+    relations: Vocabulary
+    report: ReadReport
+
+
+def read_triples(path: str | Path, *, columns: Sequence[str | int] | None = None, **choices: Any) -> EncodedTriples:
+    """Reads a file, a folder of files, `-` (standard input) or `sparql:URL`; `choices` are those of `ReadOptions`."""
+    options = read_options({"columns": columns, **choices})
+    tally = Tally(options)
+    encoder = TripleEncoder()
+    if str(path).startswith("sparql:"):
+        from gamma_kg.data.sparql import read_endpoint
+
+        names = read_endpoint(str(path).removeprefix("sparql:"), encoder, tally)
+    else:
+        names = _read_files(find_files(path, options), encoder, tally)
+    if encoder.num_triples == 0:
+        left_out = f" ({tally.report(0)})" if tally.bad_lines or tally.literals_skipped else ""
+        hint = "; keep the literals (literals as-entities)" if tally.literals_skipped else ""
+        raise DataError(f"{path}: no triples found{left_out}{hint}")
+    report = tally.report(encoder.num_triples)
+    entities, relations = names.vocabularies(encoder) if names is not None else _plain(encoder)
+    return EncodedTriples(encoder.triples(), entities, relations, report)
+
+
+def read_options(choices: dict[str, Any]) -> ReadOptions:
+    """`ReadOptions` from keywords; an unknown one is an error that names the nearest."""
+    known = [field.name for field in fields(ReadOptions)]
+    for name in choices:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+            raise ConfigError(f"reading has no option {name!r}{hint}")
+    return ReadOptions(**choices)
+
+
+def _read_files(paths: list[Path | None], encoder: TripleEncoder, tally: Tally) -> RdfNames | None:
+    """Reads every file with the reader of its format. Returns what RDF told of names, if any file was RDF."""
+    names: RdfNames | None = None
+    with reading_progress(paths, tally.options.progress) as progress:
+        for number, path in enumerate(paths):
+            with open_source(path, progress) as source:
+                tally.files.append(source.name)
+                kind = find_format(source, path, tally.options)
+                if kind == "parquet":
+                    read_parquet(source, path, encoder, tally)
+                    continue
+                refuse_foreign(source)
+                if kind in ("tsv", "csv", "txt"):
+                    read_table(source, kind, encoder, tally)
+                elif kind == "jsonl":
+                    read_json_lines(source, encoder, tally)
+                else:
+                    names = names or RdfNames()
+                    # Blank nodes are local to a file: two files may both have a _:b0.
+                    scope = f"file{number}-" if len(paths) > 1 else ""
+                    read_rdf(source, kind, encoder, tally, names, scope)
+    return names
+
+
+def encode_frame(frame: Any, *, columns: Sequence[str | int] | None = None) -> EncodedTriples:
+    """Triples of a polars or pandas data frame; columns by name or position, else by well-known names or order."""
+    tally = Tally(ReadOptions(columns=columns), files=["data frame"])
+    encoder = TripleEncoder()
+    add_frame(three_columns(frame, columns), "the data frame", 0, encoder, tally)
+    entities, relations = _plain(encoder)
+    return EncodedTriples(encoder.triples(), entities, relations, tally.report(len(frame)))
+
+
+def encode_triples(
+    triples: Iterable[Sequence[Any]],
+    *,
+    entities: Sequence[str] | None = None,
+    relations: Sequence[str] | None = None,
+) -> EncodedTriples:
+    """Named triples as ids. Given lists fix a vocabulary and its order; a name outside them is an error."""
+    given = (
+        None if entities is None else Vocabulary(map(_name, entities), "entity"),
+        None if relations is None else Vocabulary(map(_name, relations), "relation"),
+    )
+    encoder = TripleEncoder()
+    batch: list[tuple[str, str, str]] = []
+    for number, triple in enumerate(triples, 1):
+        try:
+            head, relation, tail = triple
+        except (TypeError, ValueError):
+            raise DataError(f"triple {number}: expected (head, relation, tail), got {triple!r}") from None
+        batch.append((_name(head, number), _name(relation, number), _name(tail, number)))
+        if len(batch) == 100_000:
+            encoder.add_rows(batch)
+            batch.clear()
+    encoder.add_rows(batch)
+    found_entities, found_relations = _plain(encoder)
+    encoded = encoder.triples()
+    for columns, found, fixed in (([0, 2], found_entities, given[0]), ([1], found_relations, given[1])):
+        if fixed is not None:
+            # The lookup also finds names that are not in the fixed list, and complains.
+            fixed_ids = np.fromiter(map(fixed.id, found), dtype=np.int64, count=len(found))
+            encoded[:, columns] = fixed_ids[encoded[:, columns]]
+            fixed.check_distinct()
+    report = ReadReport(rows=len(encoded))
+    return EncodedTriples(encoded, given[0] or found_entities, given[1] or found_relations, report)
+
+
+def _name(name: Any, number: int | None = None) -> str:
+    where = "" if number is None else f"triple {number}: "
+    if isinstance(name, bool) or not isinstance(name, str | numbers.Integral):
+        raise DataError(f"{where}names must be text or whole numbers, got {name!r}")
+    if name == "":
+        raise DataError(f"{where}a name is empty")
+    return str(name)
+
+
+def _plain(encoder: TripleEncoder) -> tuple[Vocabulary, Vocabulary]:
+    return Vocabulary(encoder.entity_ids, "entity"), Vocabulary(encoder.relation_ids, "relation")

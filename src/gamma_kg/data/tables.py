@@ -1,0 +1,229 @@
+"""Text tables with one triple a line: TSV (no quoting), CSV (quoted or not) and whitespace-separated text.
+
+Chunks whose lines all have the right number of separators go through polars; any other chunk is read row
+by row in Python, which finds the line to complain about. Both ways give the same triples.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import polars as pl
+
+from gamma_kg.data.columns import ROLES, by_choice, by_header_names, unclear
+from gamma_kg.data.encoder import TripleEncoder
+from gamma_kg.data.options import Tally
+from gamma_kg.data.streams import Source, line_chunks
+from gamma_kg.errors import DataError
+
+SEPARATOR_WORDS = {"\t": "tab-separated", ",": "comma-separated", ";": "semicolon-separated", "|": "|-separated"}
+BATCH_ROWS = 200_000
+CSV_SEPARATORS = (",", ";", "\t", "|")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the lines of one table are cut. `separator` None means any run of white space."""
+
+    separator: str | None
+    is_quoted: bool
+    count: int
+    positions: tuple[int, int, int]
+    has_header: bool
+
+    @property
+    def wanted(self) -> str:
+        """'3 tab-separated columns (head, relation, tail)'."""
+        word = "whitespace-separated" if self.separator is None else SEPARATOR_WORDS[self.separator]
+        return f"{self.count} {word} columns" + (" (head, relation, tail)" if self.count == 3 else "")
+
+
+def read_table(source: Source, kind: str, encoder: TripleEncoder, tally: Tally) -> None:
+    """Reads a whole text table of the given kind ("tsv", "csv", "txt") into the encoder."""
+    chunks = line_chunks(source, tally.options.encoding)
+    first = next(chunks, None)
+    while first is not None and not first[1].strip():
+        first = next(chunks, None)
+    if first is None:
+        raise DataError(f"{source.name}: the file is empty; expected one triple a line (head, relation, tail)")
+    layout = find_layout(source, kind, first, tally)
+    reader = _TableReader(source, layout, encoder, tally)
+    reader.read(chain([first], chunks))
+
+
+def find_layout(source: Source, kind: str, first: tuple[int, bytes], tally: Tally) -> Layout:
+    """Looks at the first line that is not blank, and at what the caller asked for."""
+    options = tally.options
+    number, text = next((n, s) for n, s in _numbered_lines(first) if s.strip())
+    separator: str | None = "\t"
+    if kind == "csv":
+        separator = max(CSV_SEPARATORS, key=lambda s: (_split_quoted(text, s) >= 3, -CSV_SEPARATORS.index(s)))
+    elif "\t" not in text and kind == "txt" and len(text.split()) == 3:
+        separator = None
+    is_quoted = kind == "csv"
+    cells = _cells(text, separator, is_quoted)
+    where = f"{source.name} line {number}"
+    known = by_header_names(cells)
+    header = options.header
+    if options.columns is not None:
+        positions = by_choice(options.columns, cells, where)
+        names_used = any(isinstance(column, str) for column in options.columns)
+        has_header = names_used or (known is not None if header is None else header)
+    else:
+        has_header = known is not None if header is None else header
+        if has_header and known is not None:
+            positions = known
+        elif len(cells) == 3:
+            positions = (0, 1, 2)
+        elif len(cells) < 3:
+            words = Layout(separator, is_quoted, 3, (0, 1, 2), False).wanted
+            raise DataError(f"{where}: expected {words}, found {len(cells)}")
+        else:
+            raise DataError(f"{where}: {unclear(len(cells))}")
+    if not has_header and kind == "csv":
+        tally.notes.append(f"{where} was read as a triple; if it names the columns, say so (columns a,b,c)")
+    return Layout(separator, is_quoted, len(cells), positions, has_header)
+
+
+class _TableReader:
+    def __init__(self, source: Source, layout: Layout, encoder: TripleEncoder, tally: Tally) -> None:
+        self._source = source
+        self._layout = layout
+        self._encoder = encoder
+        self._tally = tally
+        self._header_pending = layout.has_header
+
+    def read(self, chunks: Iterator[tuple[int, bytes]]) -> None:
+        for number, chunk in chunks:
+            if self._header_pending:
+                number, chunk = self._without_header(number, chunk)
+            if self._layout.is_quoted and b'"' in chunk:
+                self._read_quoted(number, chunk, chunks)
+            elif not self._read_fast(chunk):
+                self._read_rows(self._split_lines(number, chunk))
+
+    def _without_header(self, number: int, chunk: bytes) -> tuple[int, bytes]:
+        self._header_pending = False
+        while chunk and not chunk[: chunk.find(b"\n")].strip():
+            number, chunk = number + 1, chunk[chunk.find(b"\n") + 1 :]
+        return number + 1, chunk[chunk.find(b"\n") + 1 :]
+
+    def _read_fast(self, chunk: bytes) -> bool:
+        """The polars way; False if a line does not have exactly the right number of separators or a cell is empty."""
+        layout = self._layout
+        if not chunk or layout.separator is None or not _is_regular(chunk, layout.separator, layout.count):
+            return not chunk
+        frame = pl.read_csv(
+            chunk,
+            separator=layout.separator,
+            quote_char=None,
+            has_header=False,
+            schema={f"c{i}": pl.String for i in range(layout.count)},
+        )
+        columns = [frame[f"c{i}"] for i in layout.positions]
+        if layout.is_quoted:
+            columns = [column.str.strip_chars() for column in columns]
+        if any(column.null_count() or (column == "").any() for column in columns):
+            return False
+        self._encoder.add(*columns)
+        return True
+
+    def _read_rows(self, rows: Iterator[tuple[int, list[str]]]) -> None:
+        batch: list[tuple[str, str, str]] = []
+        for number, cells in rows:
+            triple = self._triple(number, cells)
+            if triple is not None:
+                batch.append(triple)
+            if len(batch) == BATCH_ROWS:
+                self._encoder.add_rows(batch)
+                batch.clear()
+        self._encoder.add_rows(batch)
+
+    def _triple(self, number: int, cells: list[str]) -> tuple[str, str, str] | None:
+        layout = self._layout
+        where = f"{self._source.name} line {number}"
+        if len(cells) != layout.count:
+            self._tally.bad(f"{where}: expected {layout.wanted}, found {len(cells)}")
+            return None
+        head, relation, tail = (cells[i] for i in layout.positions)
+        for role, position, name in zip(ROLES, layout.positions, (head, relation, tail), strict=True):
+            if not name:
+                self._tally.bad(f"{where} column {position + 1}: the {role} is empty")
+                return None
+        return head, relation, tail
+
+    def _split_lines(self, number: int, chunk: bytes) -> Iterator[tuple[int, list[str]]]:
+        for line, text in _numbered_lines((number, chunk)):
+            if text.strip():
+                cells = text.split(self._layout.separator)
+                yield line, [cell.strip() for cell in cells] if self._layout.is_quoted else cells
+
+    def _read_quoted(self, number: int, chunk: bytes, chunks: Iterator[tuple[int, bytes]]) -> None:
+        """Rows in which cells may be quoted and hold separators or line ends, also across chunks."""
+        fed = 0
+
+        def lines() -> Iterator[str]:
+            nonlocal fed
+            for part in chain([chunk], (later for _, later in chunks)):
+                fed += 1
+                yield from io.StringIO(part.decode("utf-8"), newline="")
+
+        assert self._layout.separator is not None
+        reader = csv.reader(lines(), delimiter=self._layout.separator, strict=True, skipinitialspace=True)
+
+        def rows() -> Iterator[tuple[int, list[str]]]:
+            while True:
+                start = number + reader.line_num
+                try:
+                    cells = next(reader)
+                except StopIteration:
+                    return
+                except csv.Error as error:
+                    trouble = _csv_trouble(error, number + reader.line_num - 1)
+                    self._tally.bad(f"{self._source.name} line {start}: {trouble}")
+                    continue
+                if cells and (len(cells) > 1 or cells[0].strip()):
+                    yield start, [cell.strip() for cell in cells]
+
+        self._read_rows(rows())
+
+
+def _csv_trouble(error: csv.Error, end: int) -> str:
+    if "field larger" in str(error) or "unexpected end" in str(error):
+        return f"a quote is opened here and not closed (looked as far as line {end})"
+    return f"the quoting is broken ({error})"
+
+
+def _is_regular(chunk: bytes, separator: str, count: int) -> bool:
+    """Whether every line has exactly `count` cells and no line is blank; `chunk` ends with a newline."""
+    array = np.frombuffer(chunk, dtype=np.uint8)
+    ends = np.flatnonzero(array == 10)
+    cuts = np.flatnonzero(array == ord(separator))
+    if len(cuts) != len(ends) * (count - 1):
+        return False
+    by_line = cuts.reshape(len(ends), count - 1)
+    return bool((by_line[1:, 0] > ends[:-1]).all() and (by_line[:, -1] < ends).all())
+
+
+def _numbered_lines(chunk: tuple[int, bytes]) -> Iterator[tuple[int, str]]:
+    number, block = chunk
+    for i, line in enumerate(io.BytesIO(block)):
+        yield number + i, line.decode("utf-8").rstrip("\r\n")
+
+
+def _split_quoted(text: str, separator: str) -> int:
+    return len(_cells(text, separator, True))
+
+
+def _cells(text: str, separator: str | None, is_quoted: bool) -> list[str]:
+    if not is_quoted or separator is None:
+        return text.split(separator)
+    try:
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=separator, skipinitialspace=True), [])]
+    except csv.Error:
+        return text.split(separator)
