@@ -48,7 +48,7 @@ def read_triples(path: str | Path, *, columns: Sequence[str | int] | None = None
     if str(path).startswith("sparql:"):
         from gamma_kg.data.sparql import read_endpoint
 
-        names = read_endpoint(str(path).removeprefix("sparql:"), encoder, tally)
+        names: RdfNames | None = read_endpoint(str(path).removeprefix("sparql:"), encoder, tally)
     else:
         names = _read_files(find_files(path, options), encoder, tally)
     if encoder.num_triples == 0:
@@ -135,7 +135,12 @@ def encode_triples(
             encoded[:, columns] = fixed_ids[encoded[:, columns]]
             fixed.check_distinct()
     report = ReadReport(rows=len(encoded))
-    return EncodedTriples(encoded, given[0] or found_entities, given[1] or found_relations, report)
+    return EncodedTriples(
+        encoded,
+        found_entities if given[0] is None else given[0],
+        found_relations if given[1] is None else given[1],
+        report,
+    )
 
 
 def _name(name: Any, number: int | None = None) -> str:
