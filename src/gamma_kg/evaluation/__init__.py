@@ -1,0 +1,1 @@
+"""Filtered ranking: scores in, ranks and metrics out."""

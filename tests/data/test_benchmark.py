@@ -1,0 +1,146 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gamma_kg.data.benchmark import RECORD, load_benchmark
+from gamma_kg.data.catalog import catalog, data_folder, dataset, in_group
+from gamma_kg.errors import DataError
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "datasets"
+MANIFEST = json.loads((SHARED / "MANIFEST.json").read_text()) if SHARED.is_dir() else []
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the benchmark files are not beside the project")
+
+
+def write(folder: Path, **files: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, text in files.items():
+        (folder / f"{part}.txt").write_text(text.replace(" ", "\t"))
+    return folder
+
+
+@needs_shared
+@pytest.mark.parametrize("row", MANIFEST, ids=[row["slug"] for row in MANIFEST])
+def test_every_set_loads_with_the_counts_of_its_manifest(row):
+    benchmark = load_benchmark(row["slug"], SHARED)
+    assert (benchmark.group, benchmark.task) == (row["group"], {"h/t": "both", "t": "tail"}[row["eval_task"]])
+    if row["group"] == "transductive":
+        counts = row["counts"]
+        wanted = {"test": (counts["entities"], counts["relations"], counts["train"], counts["test"])}
+        wanted["valid"] = (counts["entities"], counts["relations"], counts["train"], counts["valid"])
+    else:
+        keys = ("entities", "relations", "triples", "queries")
+        wanted = {s: tuple(row["counts"][s][k] for k in keys) for s in ("valid", "test") if s in row["counts"]}
+    for name, counts in wanted.items():
+        split = benchmark.split(name)
+        assert (split.num_entities, split.num_relations, len(split.graph), len(split.queries)) == counts
+        known_files = [f"{part}.txt" for part in benchmark.protocol.filter[name]]
+        assert len(split.known) == sum(facts["lines"] for file, facts in row["files"].items() if file in known_files)
+    if "valid" not in wanted:
+        with pytest.raises(DataError, match=r"has no (train|valid) file"):
+            benchmark.split("valid")
+
+
+@needs_shared
+@pytest.mark.parametrize("row", MANIFEST, ids=[row["slug"] for row in MANIFEST])
+def test_catalogue_states_what_the_manifest_states(row):
+    entry = dataset(row["slug"])
+    assert entry.name == row["paper_name"]
+    for name, facts in row["files"].items():
+        if name.endswith(".txt"):
+            assert (entry.files[name].lines, entry.files[name].sha256) == (facts["lines"], facts["sha256"])
+
+
+def test_catalogue_names_the_57_sets():
+    sizes = {group: len(in_group(group)) for group in ("inductive-er", "inductive-e", "transductive", "all")}
+    assert sizes == {"inductive-er": 23, "inductive-e": 18, "transductive": 16, "all": 57}
+    entries = catalog().items()
+    assert {slug for slug, entry in entries if entry.task == "tail"} == {f"fb15k237-{n}" for n in (10, 20, 50)}
+    assert {slug for slug, entry in entries if entry.ultra_task == "tail"} == {"nell23k", "wd-singer"}
+    for entry in catalog().values():
+        assert {source.file for source in entry.sources} == set(entry.files)
+        assert all(url.startswith("https://") and "{" not in url for source in entry.sources for url in source.urls)
+        assert entry.licence and entry.counts["test"]["queries"] > 0
+
+
+def test_names_are_found_by_slug_or_paper_name_and_suggested():
+    assert dataset("NL-100").slug == dataset("nl-100").slug == "nl-100"
+    with pytest.raises(DataError, match="did you mean 'nl-100'"):
+        dataset("nl-101")
+    with pytest.raises(DataError, match="inductive-er"):
+        in_group("inductive-re")
+
+
+def test_data_folder_is_the_option_then_the_environment_then_the_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("GAMMA_DATA", raising=False)
+    assert data_folder().name == "datasets"
+    monkeypatch.setenv("GAMMA_DATA", "/somewhere")
+    assert data_folder() == Path("/somewhere")
+    assert data_folder("/elsewhere") == Path("/elsewhere")
+
+
+def test_own_transductive_folder_numbers_by_first_appearance_and_filters_all_files(tmp_path):
+    folder = write(tmp_path / "mine", train="b r a\nb s c\nb r a\n", valid="c r a\n", test="a s d\n")
+    benchmark = load_benchmark(str(folder))
+    split = benchmark.split("test")
+    assert (benchmark.name, benchmark.group) == ("mine", "own")
+    assert list(split.entities) == ["b", "a", "c", "d"] and list(split.relations) == ["r", "s"]
+    assert split.graph.tolist() == [[0, 0, 1], [0, 1, 2], [0, 0, 1]]  # the repeated line stays
+    assert split.queries.tolist() == [[1, 1, 3]]  # d occurs in test only and is an entity all the same
+    assert len(split.known) == 5
+    assert np.array_equal(benchmark.split("valid").known, split.known)
+
+
+@pytest.mark.parametrize(
+    ("valid", "protocol", "known"),
+    [("u r v\n", "validates-on-train", 3), ("a r c\n", "validates-on-inference", 4)],
+)
+def test_own_inductive_folder_validates_where_its_validation_triples_live(tmp_path, valid, protocol, known):
+    folder = write(tmp_path, train="u r v\nv r u\n", inference="a r b\nb r c\n", valid=valid, test="c r a\n")
+    benchmark = load_benchmark(str(folder))
+    assert benchmark.protocol.name == protocol
+    assert len(benchmark.split("test").known) == known
+    assert benchmark.split("test").num_entities == 3
+    assert benchmark.split("train").num_entities == 2
+
+
+def test_folder_without_a_graph_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"found test\.txt"):
+        load_benchmark(str(write(tmp_path, test="a r b\n")))
+
+
+def test_missing_set_says_where_to_put_it(tmp_path):
+    with pytest.raises(DataError, match=r"nl-100 is not in .*gamma datasets fetch nl-100.*--data-dir"):
+        load_benchmark("nl-100", tmp_path)
+
+
+@needs_shared
+def test_changed_file_is_refused_with_both_hashes(tmp_path):
+    source, copy = SHARED / "nl-100", tmp_path / "nl-100"
+    copy.mkdir()
+    for path in source.iterdir():
+        (copy / path.name).write_bytes(path.read_bytes())
+    load_benchmark("nl-100", tmp_path)
+    lines = (copy / "test.txt").read_text().splitlines(keepends=True)
+    (copy / "test.txt").write_text("".join(lines[:-1]))
+    with pytest.raises(DataError) as caught:
+        load_benchmark("nl-100", tmp_path)
+    text, expected = str(caught.value), dataset("nl-100").files["test.txt"].sha256
+    assert expected in text and "792 lines" in text and text.count("sha256") == 1
+
+
+def test_recorded_hash_of_a_download_is_enforced(tmp_path):
+    folder = write(tmp_path / "yago310", train="a r b\n", valid="a r c\n", test="b r c\n")
+    load_benchmark("yago310", tmp_path)  # no hash is known: taken as it is
+    (folder / RECORD).write_text(json.dumps({"test.txt": "0" * 64}))
+    with pytest.raises(DataError, match="0000"):
+        load_benchmark("yago310", tmp_path)
+
+
+def test_data_hash_follows_the_files_of_the_split(tmp_path):
+    one = load_benchmark(str(write(tmp_path / "one", train="a r b\n", valid="a r c\n", test="b r c\n")))
+    two = load_benchmark(str(write(tmp_path / "two", train="a r b\n", valid="a r c\n", test="b r a\n")))
+    assert one.data_hash("test") != two.data_hash("test")
+    assert one.data_hash("train") == two.data_hash("train")
