@@ -87,12 +87,14 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            weights = {name: file.get_tensor(name) for name in file.keys()}
     except (SafetensorError, OSError) as error:
         raise CheckpointError(f"{path} is damaged, cut short or not a .safetensors file ({error})") from None
     if metadata.get("format") != FORMAT:
         found = metadata.get("format", "no format")
-        raise CheckpointError(f"{path} is a .safetensors file of another kind: wanted format {FORMAT!r}, found {found!r}")
+        raise CheckpointError(
+            f"{path} is a .safetensors file of another kind: wanted format {FORMAT!r}, found {found!r}"
+        )
     try:
         config = GammaConfig.parse(json.loads(metadata["config"]), where=str(path))
         provenance = json.loads(metadata.get("provenance", "{}"))
@@ -109,13 +111,17 @@ def import_ultra(path: str | Path) -> Checkpoint:
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch.load raises many kinds, all of them mean: this file is not what it should be
-        raise CheckpointError(f"{path} is not a PyTorch checkpoint with plain weights: {str(error).splitlines()[0]}") from None
+        raise CheckpointError(
+            f"{path} is not a PyTorch checkpoint with plain weights: {str(error).splitlines()[0]}"
+        ) from None
     state = content.get("model", content) if isinstance(content, dict) else {}
     weights = {_ultra_name(name): tensor for name, tensor in state.items() if isinstance(tensor, Tensor)}
     first = weights.get("relation_encoder.layers.0.linear.weight")
     hidden = weights.get("score.hidden.weight")
     if first is None or hidden is None:
-        raise CheckpointError(f"{path} holds no ULTRA model: no relation_model.layers.0.linear.weight or entity_model.mlp.0.weight")
+        raise CheckpointError(
+            f"{path} holds no ULTRA model: no relation_model.layers.0.linear.weight or entity_model.mlp.0.weight"
+        )
     layers = {name.split(".")[2] for name in weights if name.startswith("relation_encoder.layers.")}
     dim = first.shape[0]
     config = GammaConfig(

@@ -74,7 +74,9 @@ class GammaConfig(FrozenConfig):
             if ALGEBRAS[name].halves and self.dim % 2:
                 raise ValueError(f"dim: {name!r} splits the channels in halves, so dim must be even (got {self.dim})")
         if self.position == "early" and self.attention == "none" and self.combine == "concat":
-            raise ValueError("position: early fusion keeps the width of a branch, so it needs attention or combine = 'sum'")
+            raise ValueError(
+                "position: early fusion keeps the width of a branch, so it needs attention or combine = 'sum'"
+            )
         return self
 
     @property

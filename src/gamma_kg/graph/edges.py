@@ -88,7 +88,7 @@ class Edges:
         return self.group_node[group], self.group_type[group].long(), self.neighbour[start:stop].long()
 
     def find(self, node: Tensor, type_: Tensor, neighbour: Tensor) -> Tensor:
-        """Positions of the given edges in sorted order, every copy of each; edges that are not there are passed over."""
+        """Positions of the given edges in sorted order, every copy of each; what is not there is passed over."""
         wanted = torch.unique((node * self.num_types + type_) * self.num_nodes + neighbour)
         low = torch.searchsorted(self._keys, wanted)
         count = torch.searchsorted(self._keys, wanted, right=True) - low
@@ -117,4 +117,6 @@ class Edges:
         return per_edge * self.num_nodes + self.neighbour
 
     def __repr__(self) -> str:
-        return f"Edges({self.num_nodes} nodes, {self.num_edges} edges of {self.num_types} types, {self.num_groups} groups)"
+        return (
+            f"Edges({self.num_nodes} nodes, {self.num_edges} edges of {self.num_types} types, {self.num_groups} groups)"
+        )

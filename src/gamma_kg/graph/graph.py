@@ -46,7 +46,9 @@ class KnowledgeGraph:
         limits = (self.num_entities, self.num_relations, self.num_entities)
         for column, (what, limit) in enumerate(zip(("head", "relation", "tail"), limits, strict=True)):
             if len(ids) and not (0 <= ids[:, column].min() and ids[:, column].max() < limit):
-                raise DataError(f"{what} ids must lie in 0..{limit - 1}; found {ids[:, column].min()}..{ids[:, column].max()}")
+                raise DataError(
+                    f"{what} ids must lie in 0..{limit - 1}; found {ids[:, column].min()}..{ids[:, column].max()}"
+                )
         self.triples = torch.from_numpy(ids if keep_duplicates else _distinct(ids, limits))
 
     @classmethod
@@ -147,7 +149,7 @@ class KnowledgeGraph:
 
 def _distinct(ids: NDArray[np.int64], limits: tuple[int, int, int]) -> NDArray[np.int64]:
     """The triples in their first order, each once."""
-    key = (ids[:, 0] * limits[1] + ids[:, 1]) * limits[2] + ids[:, 2]
+    key: NDArray[np.int64] = (ids[:, 0] * limits[1] + ids[:, 1]) * limits[2] + ids[:, 2]
     in_order = np.sort(key)
     if not (in_order[1:] == in_order[:-1]).any():
         return ids

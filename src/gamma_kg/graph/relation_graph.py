@@ -29,6 +29,4 @@ def build_relation_graph(edges: Edges) -> Edges:
     rows = [ends[name[0]][meet_i] for name in EDGE_TYPES]
     columns = [ends[name[2]][meet_j] for name in EDGE_TYPES]
     types = np.repeat(np.arange(len(EDGE_TYPES)), len(meet_i))
-    return Edges.build(
-        np.concatenate(rows), types, np.concatenate(columns), num_relations, np.asarray(INVERSE_TYPES)
-    )
+    return Edges.build(np.concatenate(rows), types, np.concatenate(columns), num_relations, np.asarray(INVERSE_TYPES))

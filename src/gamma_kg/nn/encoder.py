@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor, nn
 
@@ -31,25 +29,11 @@ class Encoder(nn.Module):
         `relation_URD` are relation states for U distinct relations, `which_B` says which of them belongs to each
         query. Neither is given where the layers own their relation vectors.
         """
-        for x_BND in self.states(edges, source_B, boundary_BD, relation_URD, which_B):
-            pass
-        return x_BND
-
-    def states(
-        self,
-        edges: Edges,
-        source_B: Tensor,
-        boundary_BD: Tensor,
-        relation_URD: Tensor | None = None,
-        which_B: Tensor | None = None,
-    ) -> Iterator[Tensor]:
-        """The boundary state and the states after each layer, one at a time: num_layers + 1 of (B, N, D)."""
         x_BND = initial_state(edges.num_nodes, source_B, boundary_BD)
-        yield x_BND
         for layer in self.layers:
             assert isinstance(layer, RelationalLayer)
             x_BND = layer(edges, x_BND, relation_of_queries(layer, relation_URD, which_B), source_B, boundary_BD)
-            yield x_BND
+        return x_BND
 
 
 def initial_state(num_nodes: int, source_B: Tensor, boundary_BD: Tensor) -> Tensor:

@@ -49,8 +49,8 @@ class BranchAttention(nn.Module):
         context_BA = F.normalize(context_BA, dim=-1)
         if isinstance(self.keys, nn.ModuleList):
             cosines = [
-                (F.normalize(linear_of_features(key.weight, z_BCD, query_BD), dim=-1) @ context_BA[..., None])[..., 0]
-                for key, z_BCD in zip(self.keys, z_KBCD, strict=True)
+                (F.normalize(linear_of_features(key, z_BCD, query_BD), dim=-1) @ context_BA[..., None])[..., 0]
+                for key, z_BCD in zip(self.keys.parameters(), z_KBCD, strict=True)
             ]
             cosine_BCK = torch.stack(cosines, dim=-1)
         else:
@@ -76,7 +76,7 @@ class Score(nn.Module):
         weights = self.hidden.weight.split(2 * self.config.dim, dim=1)
         if len(weights) == 1:
             weights = weights * len(z_KBCD)
-        hidden_BCH = self.hidden.bias
+        hidden_BCH: Tensor = self.hidden.bias
         for k, (weight, z_BCD) in enumerate(zip(weights, z_KBCD, strict=True)):
             part_BCH = linear_of_features(weight, z_BCD, query_BD)
             hidden_BCH = hidden_BCH + (part_BCH if weight_BCK is None else part_BCH * weight_BCK[..., k, None])

@@ -112,8 +112,8 @@ class GammaModel(nn.Module):
         """Early fusion: after every layer but the last, all branches go on from the weighted sum of their states."""
         x_BND = initial_state(edges.num_nodes, source_B, query_BD)
         z_KBND: list[Tensor] = []
-        stacks = [branch.layers for branch in self.branches]  # type: ignore[union-attr]
-        for step, layers in enumerate(zip(*stacks, strict=True)):  # type: ignore[arg-type]
+        stacks = [branch.layers for branch in self.branches]
+        for step, layers in enumerate(zip(*stacks, strict=True)):
             if step:
                 x_BND = self._weighted_sum(z_KBND, query_BD)
             z_KBND = [

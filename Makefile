@@ -1,0 +1,39 @@
+# `make demo` and `make test` do everything on a machine that has Python, pip, make and (better) a C++ compiler.
+PYTHON ?= python3
+# Where pip finds torch, e.g. TORCH_SOURCE="--index-url https://download.pytorch.org/whl/cpu" for the CPU build on Linux.
+TORCH_SOURCE ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+NATIVE := CMakeLists.txt $(wildcard src/csrc/*)
+
+.PHONY: demo test lint clean
+
+demo: $(VENV)/.installed
+	$(BIN)/gamma demo
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# torch first and by its exact version: what depends on torch would otherwise bring the newest CUDA build along.
+$(VENV)/.torch: constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install $(TORCH_SOURCE) $$(grep '^torch==' constraints.txt)
+	touch $@
+
+# The package is installed in place, so only a change of its metadata or of the native code needs this again.
+$(VENV)/.installed: $(VENV)/.torch pyproject.toml $(NATIVE)
+	$(PIP) install -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(PIP) install -c constraints.txt -e .[dev]
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

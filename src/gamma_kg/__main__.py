@@ -1,0 +1,3 @@
+from gamma_kg.cli import main
+
+main()

@@ -1,0 +1,38 @@
+"""The command `gamma`: one file per command. Errors a user can mend go to stderr in one line, with exit code 2."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from gamma_kg.cli import convert, demo, info, predict
+from gamma_kg.errors import GammaError
+
+app = typer.Typer(
+    name="gamma",
+    help="Ranked missing facts on any knowledge graph, without training.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("demo")(demo.demo)
+app.command("predict")(predict.predict)
+app.command("info")(info.info)
+app.command("convert")(convert.convert)
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app()
+    except GammaError as error:
+        print(f"gamma: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("gamma: stopped", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output went away (as `head` does); closing stderr keeps Python from complaining about it.
+        sys.stderr.close()
+        sys.exit(141)

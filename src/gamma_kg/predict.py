@@ -1,0 +1,216 @@
+"""Gamma: the model with names on it. Names in, ranked names out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from gamma_kg.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from gamma_kg.config import GammaConfig, preset
+from gamma_kg.errors import DataError
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.inference import RelationCache, ScoreBatch, score_batches
+from gamma_kg.nn.model import GammaModel
+
+BUNDLED_WEIGHTS = "weights/gamma.safetensors"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One proposed fact. `name` is the part that was asked for; the fact as a whole is (head, relation, tail)."""
+
+    name: str
+    score: float
+    probability: float  # share of this candidate among all candidates that were ranked
+    known: bool  # the graph already holds this fact
+    branch_weights: dict[str, float]  # how much each geometry counted
+    head: str
+    relation: str
+    tail: str
+
+
+class Gamma:
+    """A pretrained model that answers queries on any graph, without training."""
+
+    def __init__(self, model: GammaModel, provenance: dict[str, Any] | None = None) -> None:
+        self.model = model.eval()
+        self.provenance = dict(provenance or {})
+        self._cache = RelationCache()
+
+    @classmethod
+    def from_pretrained(cls, path: str | Path | None = None) -> Self:
+        """The bundled weights, or those of a checkpoint file."""
+        if path is not None:
+            return cls.from_checkpoint(load_checkpoint(path))
+        with as_file(files("gamma_kg") / BUNDLED_WEIGHTS) as bundled:
+            return cls.from_checkpoint(load_checkpoint(bundled))
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
+        return cls(checkpoint.build(), checkpoint.provenance)
+
+    @classmethod
+    def from_preset(cls, name: str, seed: int = 0) -> Self:
+        """An untrained model of a published variant; the same seed gives the same weights."""
+        return cls.from_config(preset(name), seed)
+
+    @classmethod
+    def from_config(cls, config: GammaConfig, seed: int = 0) -> Self:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return cls(GammaModel(config), {"source": f"untrained, seed {seed}"})
+
+    def save(self, path: str | Path) -> None:
+        save_checkpoint(path, self.model, self.provenance)
+
+    def to(self, device: torch.device | str) -> Self:
+        self.model.to(device)
+        return self
+
+    @property
+    def config(self) -> GammaConfig:
+        return self.model.config
+
+    @property
+    def num_parameters(self) -> int:
+        return self.model.num_parameters
+
+    def predict(
+        self,
+        kg: KnowledgeGraph,
+        *,
+        head: str | None = None,
+        relation: str | None = None,
+        tail: str | None = None,
+        top_k: int = 10,
+        include_known: bool = False,
+        memory: str | int | None = None,
+    ) -> list[Prediction]:
+        """The best completions of a fact of which two parts are given, best first.
+
+        Facts that the graph already holds are left out, unless `include_known`.
+        """
+        if sum(part is not None for part in (head, relation, tail)) != 2:
+            raise DataError("give exactly two of head, relation and tail: the third is predicted")
+        if top_k < 1:
+            raise DataError(f"top_k must be at least 1, got {top_k}")
+        if relation is None:
+            assert head is not None and tail is not None
+            return self._predict_relations(kg, head, tail, top_k, include_known, memory)
+        relation_id = kg.relation_id(relation)
+        if head is not None:
+            source, query = kg.entity_id(head), relation_id
+        else:
+            assert tail is not None
+            source, query = kg.entity_id(tail), relation_id + kg.num_relations
+        scores_N, weight_NK = self._score_one(kg, source, query, memory)
+        known_N = torch.zeros(kg.num_entities, dtype=torch.bool)
+        known_N[kg.answers(source, query)] = True
+        return [
+            Prediction(
+                name=kg.entities[i],
+                head=head or kg.entities[i],
+                relation=relation,
+                tail=tail or kg.entities[i],
+                **rest,
+            )
+            for i, rest in self._ranked(scores_N, known_N, weight_NK, top_k, include_known)
+        ]
+
+    def scores(
+        self,
+        kg: KnowledgeGraph,
+        sources: Sequence[int] | Tensor,
+        relations: Sequence[int] | Tensor,
+        memory: str | int | None = None,
+    ) -> Tensor:
+        """Scores of all entities for queries by id, [queries, num_entities].
+
+        Relation ids of `num_relations` and more are inverses: they ask for the head of a fact.
+        """
+        source_Q, relation_Q = torch.as_tensor(sources).long(), torch.as_tensor(relations).long()
+        out = torch.zeros(len(source_Q), kg.num_entities, dtype=self.model.score.out.weight.dtype)
+        for batch in self.score_batches(kg, source_Q, relation_Q, memory=memory):
+            out[batch.query] = batch.scores.score_BC[batch.row].cpu()
+        return out
+
+    def score_batches(
+        self, kg: KnowledgeGraph, source_Q: Tensor, relation_Q: Tensor, memory: str | int | None = None
+    ) -> Iterator[ScoreBatch]:
+        """The same, a batch at a time, for more queries than fit into memory."""
+        return score_batches(self.model, kg, source_Q, relation_Q, self._cache, memory=memory)
+
+    def _score_one(
+        self, kg: KnowledgeGraph, source: int, relation: int, memory: str | int | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Scores and branch weights of one query, (N,) and (N, K)."""
+        batch = next(self.score_batches(kg, torch.tensor([source]), torch.tensor([relation]), memory))
+        score_BN, weight_BNK = batch.scores
+        return score_BN[0].cpu(), None if weight_BNK is None else weight_BNK[0].cpu()
+
+    def _predict_relations(
+        self,
+        kg: KnowledgeGraph,
+        head: str,
+        tail: str,
+        top_k: int,
+        include_known: bool,
+        memory: str | int | None,
+    ) -> list[Prediction]:
+        source, answer = kg.entity_id(head), kg.entity_id(tail)
+        relation_R = torch.arange(kg.num_relations)
+        score_R = torch.zeros(kg.num_relations)
+        weight_RK = None
+        for batch in self.score_batches(kg, torch.full_like(relation_R, source), relation_R, memory):
+            score_R[batch.query] = batch.scores.score_BC[batch.row, answer].float().cpu()
+            if batch.scores.weight_BCK is not None:
+                weight_BK = batch.scores.weight_BCK[batch.row, answer].cpu()
+                weight_RK = (
+                    weight_BK.new_zeros(kg.num_relations, weight_BK.shape[1]) if weight_RK is None else weight_RK
+                )
+                weight_RK[batch.query] = weight_BK
+        known_R = torch.tensor([bool((kg.answers(source, r) == answer).any()) for r in range(kg.num_relations)])
+        return [
+            Prediction(name=kg.relations[i], head=head, relation=kg.relations[i], tail=tail, **rest)
+            for i, rest in self._ranked(score_R, known_R, weight_RK, top_k, include_known)
+        ]
+
+    def _ranked(
+        self, score_N: Tensor, known_N: Tensor, weight_NK: Tensor | None, top_k: int, include_known: bool
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Ids of the best candidates with all that a `Prediction` says of a number; nothing else is sorted."""
+        candidates = score_N if include_known else score_N.masked_fill(known_N, -torch.inf)
+        count = min(top_k, int(candidates.isfinite().sum()))
+        best, index = candidates.topk(count)
+        probability = (best.double() - candidates.double().logsumexp(0)).exp()
+        names = branch_names(self.config)
+        for score, p, i in zip(best.tolist(), probability.tolist(), index.tolist(), strict=True):
+            weights = [1 / len(names)] * len(names) if weight_NK is None else weight_NK[i].tolist()
+            yield (
+                i,
+                {
+                    "score": score,
+                    "probability": p,
+                    "known": bool(known_N[i]),
+                    "branch_weights": dict(zip(names, weights, strict=True)),
+                },
+            )
+
+    def __repr__(self) -> str:
+        return f"Gamma({' & '.join(self.config.branches)}, {self.num_parameters:,} parameters)"
+
+
+def branch_names(config: GammaConfig) -> list[str]:
+    """One name per branch; a second branch of the same algebra gets a number."""
+    seen: dict[str, int] = {}
+    names = []
+    for name in config.branches:
+        seen[name] = seen.get(name, 0) + 1
+        names.append(name if seen[name] == 1 else f"{name} {seen[name]}")
+    return names

@@ -1,0 +1,74 @@
+"""Graphs and models that many tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg.config import GammaConfig
+from gamma_kg.graph.edges import Edges
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """Small inputs gain nothing from threads, and results are compared bit for bit."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of benchmark graphs and golden scores beside the project."""
+    if not SHARED.is_dir():
+        pytest.skip("needs ../shared (benchmark graphs and golden scores), which is not here")
+    return SHARED
+
+
+@pytest.fixture
+def family() -> KnowledgeGraph:
+    """Eleven facts about two families; `lives in` names an entity that nothing else does."""
+    return KnowledgeGraph.from_triples(
+        [
+            ("Ann", "mother of", "Bob"),
+            ("Ann", "mother of", "Cleo"),
+            ("Dan", "father of", "Bob"),
+            ("Dan", "father of", "Cleo"),
+            ("Bob", "sibling of", "Cleo"),
+            ("Cleo", "sibling of", "Bob"),
+            ("Eve", "mother of", "Finn"),
+            ("Gus", "father of", "Finn"),
+            ("Ann", "married to", "Dan"),
+            ("Dan", "married to", "Ann"),
+            ("Finn", "lives in", "Nairobi"),
+        ]
+    )
+
+
+@pytest.fixture(scope="session")
+def small_config() -> GammaConfig:
+    """The published model in small: fast, with all its parts."""
+    return GammaConfig(dim=8, num_layers=2, attention_dim=6)
+
+
+@pytest.fixture(scope="session")
+def small_gamma(small_config: GammaConfig) -> Gamma:
+    return Gamma.from_config(small_config, seed=3)
+
+
+def random_edges(generator: np.random.Generator, num_nodes: int, num_relations: int, num_triples: int) -> Edges:
+    """Edges of a random graph with their inverses."""
+    head, tail = generator.integers(num_nodes, size=(2, num_triples))
+    relation = generator.integers(num_relations, size=num_triples)
+    return Edges.build(
+        np.concatenate((head, tail)),
+        np.concatenate((relation, relation + num_relations)),
+        np.concatenate((tail, head)),
+        num_nodes,
+        np.roll(np.arange(2 * num_relations), num_relations),
+    )

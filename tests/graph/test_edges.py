@@ -1,0 +1,57 @@
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gamma_kg.graph.edges import Edges
+
+Triples = list[tuple[int, int, int]]
+triples_of = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.integers(0, 5)), max_size=20)
+
+
+def build(triples: Triples, num_nodes: int = 6, num_types: int = 3) -> Edges:
+    """Edges exactly as given: every type is its own inverse here."""
+    node, type_, neighbour = np.asarray(triples, dtype=np.int64).reshape(-1, 3).T
+    return Edges.build(node, type_, neighbour, num_nodes, np.arange(num_types))
+
+
+def as_list(edges: Edges) -> Triples:
+    return list(zip(*(column.tolist() for column in edges.slice(0, edges.num_edges)), strict=True))
+
+
+def test_edges_are_grouped_by_node_and_type() -> None:
+    edges = build([(2, 1, 0), (0, 1, 5), (0, 0, 3), (0, 1, 4)])
+    assert edges.node_ptr.tolist() == [0, 2, 2, 3, 3, 3, 3]
+    assert edges.group_type.tolist() == [0, 1, 1]
+    assert edges.group_ptr.tolist() == [0, 1, 3, 4]
+    assert edges.neighbour.tolist() == [3, 4, 5, 0]
+    assert edges.group_node.tolist() == [0, 0, 2]
+
+
+@given(triples_of)
+def test_building_keeps_every_edge_and_every_copy(triples: Triples) -> None:
+    assert as_list(build(triples)) == sorted(triples)
+
+
+@given(triples_of, st.integers(0, 20), st.integers(0, 20))
+def test_a_slice_is_that_part_of_the_sorted_list(triples: Triples, first: int, second: int) -> None:
+    edges = build(triples)
+    start, stop = sorted((min(first, len(triples)), min(second, len(triples))))
+    part = list(zip(*(column.tolist() for column in edges.slice(start, stop)), strict=True))
+    assert part == sorted(triples)[start:stop]
+
+
+@settings(max_examples=60)
+@given(triples_of, triples_of)
+def test_removing_edges_leaves_all_others_in_their_groups(triples: Triples, removed: Triples) -> None:
+    edges = build(triples)
+    node, type_, neighbour = torch.tensor(removed, dtype=torch.long).reshape(-1, 3).T
+    left = edges.without(edges.find(node, type_, neighbour))
+    assert as_list(left) == sorted(t for t in triples if t not in removed)
+    assert left.group_type is edges.group_type, "groups stay as they are: nothing is sorted again"
+
+
+def test_an_empty_graph_has_no_groups() -> None:
+    edges = build([], num_nodes=3)
+    assert (edges.num_edges, edges.num_groups, edges.node_ptr.tolist()) == (0, 0, [0, 0, 0, 0])
+    assert as_list(edges.without(torch.empty(0, dtype=torch.long))) == []

@@ -1,0 +1,57 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gamma_kg import KnowledgeGraph
+from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.relation_graph import EDGE_TYPES
+
+H2H, T2T, H2T, T2H = range(4)
+
+
+def meetings(kg: KnowledgeGraph) -> set[tuple[int, int, int]]:
+    graph = kg.relation_graph
+    return set(zip(*(column.tolist() for column in graph.slice(0, graph.num_edges)), strict=True))
+
+
+def test_a_chain_of_two_relations_meets_in_the_middle() -> None:
+    kg = KnowledgeGraph.from_triples([("a", "r", "b"), ("b", "s", "c")])
+    found = meetings(kg)
+    r, s, num = 0, 1, 2
+    assert (r, T2H, s) in found and (s, H2T, r) in found
+    assert (r, H2H, s) not in found and (r, T2T, s) not in found
+    # b is a head of s and, read backwards, a head of the inverse of r.
+    assert (s, H2H, r + num) in found
+    assert {(i, t, i) for i in range(4) for t in (H2H, T2T)} <= found, "every relation meets itself"
+
+
+def test_a_relation_without_triples_has_no_edges() -> None:
+    kg = KnowledgeGraph.from_triples([("a", "r", "b")], relations=["r", "unused"])
+    assert all(i in (0, 2) and j in (0, 2) for i, _, j in meetings(kg))
+
+
+def brute_force(triples: np.ndarray, num_relations: int) -> set[tuple[int, int, int]]:
+    """The definition, with sets."""
+    heads: dict[int, set[int]] = {r: set() for r in range(2 * num_relations)}
+    tails: dict[int, set[int]] = {r: set() for r in range(2 * num_relations)}
+    for h, r, t in triples.tolist():
+        heads[r].add(h), tails[r].add(t)
+        heads[r + num_relations].add(t), tails[r + num_relations].add(h)
+    ends = {"h": heads, "t": tails}
+    return {
+        (i, number, j)
+        for number, name in enumerate(EDGE_TYPES)
+        for i in heads
+        for j in heads
+        if ends[name[0]][i] & ends[name[2]][j]
+    }
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(0, 6)), min_size=1, max_size=25))
+def test_the_sparse_product_equals_the_definition(triples: list[tuple[int, int, int]]) -> None:
+    array = np.asarray(triples)
+    kg = KnowledgeGraph(array, [str(i) for i in range(7)], [str(i) for i in range(4)])
+    assert meetings(kg) == brute_force(array, 4)
+    assert kg.relation_graph.num_edges == len(meetings(kg)), "each meeting is there once"
+    assert isinstance(kg.relation_graph, Edges)

@@ -1,0 +1,98 @@
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from gamma_kg import CheckpointError, Gamma
+from gamma_kg.checkpoint import FORMAT, import_ultra, load_checkpoint
+
+
+@pytest.fixture
+def saved(tmp_path: Path, small_gamma: Gamma) -> Path:
+    path = tmp_path / "model.safetensors"
+    small_gamma.save(path)
+    return path
+
+
+def test_a_round_trip_keeps_weights_config_and_provenance(saved: Path, small_gamma: Gamma) -> None:
+    loaded = Gamma.from_pretrained(saved)
+    assert loaded.config == small_gamma.config
+    assert loaded.provenance == small_gamma.provenance == {"source": "untrained, seed 3"}
+    for name, tensor in small_gamma.model.state_dict().items():
+        assert loaded.model.state_dict()[name].equal(tensor), name
+
+
+def test_saving_leaves_no_other_file_behind(saved: Path) -> None:
+    assert [p.name for p in saved.parent.iterdir()] == ["model.safetensors"]
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path, small_gamma: Gamma) -> None:
+    with pytest.raises(CheckpointError, match="can't write the checkpoint .*nowhere"):
+        small_gamma.save(tmp_path / "nowhere" / "m.safetensors")
+
+
+@pytest.mark.parametrize("length", [0, 4, 100, 5000])
+def test_a_truncated_file_is_refused(saved: Path, length: int) -> None:
+    saved.write_bytes(saved.read_bytes()[:length])
+    with pytest.raises(CheckpointError, match="damaged, cut short or not a .safetensors"):
+        load_checkpoint(saved)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no checkpoint at .*none.safetensors"):
+        load_checkpoint(tmp_path / "none.safetensors")
+
+
+def test_other_safetensors_are_refused(tmp_path: Path) -> None:
+    save_file({"a": torch.zeros(2)}, tmp_path / "other.safetensors")
+    with pytest.raises(CheckpointError, match="of another kind"):
+        load_checkpoint(tmp_path / "other.safetensors")
+
+
+def test_a_pytorch_file_is_refused_with_the_command_to_convert_it(tmp_path: Path) -> None:
+    torch.save({"model": {}}, tmp_path / "ultra.pth")
+    with pytest.raises(CheckpointError, match="gamma convert"):
+        load_checkpoint(tmp_path / "ultra.pth")
+
+
+def rewrite(path: Path, config: dict[str, object], drop: str = "", reshape: str = "") -> None:
+    weights = load_file(path)
+    weights.pop(drop, None)
+    if reshape:
+        weights[reshape] = torch.zeros(3)
+    save_file(weights, path, metadata={"format": FORMAT, "config": json.dumps(config)})
+
+
+def test_a_config_of_another_version_is_refused(saved: Path) -> None:
+    rewrite(saved, {"colour": "red"})
+    with pytest.raises(CheckpointError, match="no option 'colour'"):
+        load_checkpoint(saved)
+
+
+@pytest.mark.parametrize(("change", "complaint"), [("drop", "missing"), ("reshape", "should have shape")])
+def test_weights_that_do_not_fit_the_config_are_refused(
+    saved: Path, small_gamma: Gamma, change: str, complaint: str
+) -> None:
+    rewrite(saved, small_gamma.config.model_dump(mode="json"), **{change: "score.hidden.bias"})
+    with pytest.raises(CheckpointError, match=complaint):
+        Gamma.from_pretrained(saved)
+
+
+class Harmful:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return (print, ("code in a checkpoint was executed",))
+
+
+def test_importing_executes_no_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.save({"model": Harmful()}, tmp_path / "harmful.pth")
+    with pytest.raises(CheckpointError, match="not a PyTorch checkpoint with plain weights"):
+        import_ultra(tmp_path / "harmful.pth")
+    assert "executed" not in capsys.readouterr().out
+
+
+def test_a_checkpoint_without_an_ultra_model_is_refused(tmp_path: Path) -> None:
+    torch.save({"model": {"a.weight": torch.zeros(2)}}, tmp_path / "other.pth")
+    with pytest.raises(CheckpointError, match="holds no ULTRA model"):
+        import_ultra(tmp_path / "other.pth")

@@ -1,0 +1,106 @@
+import gc
+import weakref
+
+import pytest
+import torch
+
+from gamma_kg import ConfigError, DataError, Gamma, KnowledgeGraph
+from gamma_kg.inference import batch_size
+from gamma_kg.memory import budget, free_memory, parse_memory
+
+
+def queries(kg: KnowledgeGraph) -> tuple[torch.Tensor, torch.Tensor]:
+    pairs = torch.cartesian_prod(torch.arange(kg.num_entities), torch.arange(2 * kg.num_relations))
+    order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(1))
+    return pairs[order, 0], pairs[order, 1]
+
+
+def test_batches_of_any_size_give_the_same_scores(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    source, relation = queries(family)
+    expected = small_gamma.scores(family, source, relation)
+    for memory in ("1", "30KB", "200KB"):
+        torch.testing.assert_close(small_gamma.scores(family, source, relation, memory), expected, rtol=0, atol=1e-5)
+    assert batch_size(small_gamma.model, family, 1) == 1 < batch_size(small_gamma.model, family, 30 << 10)
+
+
+def test_scores_come_in_the_order_of_the_queries(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    source, relation = queries(family)
+    scores = small_gamma.scores(family, source, relation)
+    for i in (0, 7, 33):
+        alone = small_gamma.scores(family, [int(source[i])], [int(relation[i])])
+        torch.testing.assert_close(scores[i], alone[0], rtol=0, atol=1e-5)
+
+
+def test_a_repeated_query_is_computed_once(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    seen = 0
+
+    def count(_module: object, arguments: tuple[object, ...], _out: object) -> None:
+        nonlocal seen
+        seen += len(arguments[1])  # type: ignore[arg-type]
+
+    handle = small_gamma.model.branches[0].register_forward_hook(count)
+    try:
+        scores = small_gamma.scores(family, [2, 5, 2, 2, 5], [1, 1, 1, 6, 1])
+    finally:
+        handle.remove()
+    assert seen == 3
+    assert scores[0].equal(scores[2]) and scores[1].equal(scores[4]) and not scores[0].equal(scores[3])
+
+
+def test_relation_states_are_computed_once_per_graph_and_relation(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    asked: list[int] = []
+    handle = small_gamma.model.relation_encoder.register_forward_hook(lambda _m, args, _o: asked.extend(args[1].tolist()))
+    try:
+        small_gamma.scores(family, [0, 1, 2], [0, 1, 5])  # 5 is the inverse of 0 and shares its states
+        small_gamma.scores(family, [3], [1])
+        assert sorted(asked) == [0, 1]
+        with torch.no_grad():
+            next(small_gamma.model.relation_encoder.parameters()).mul_(1.0)
+        small_gamma.scores(family, [3], [1])
+        assert sorted(asked) == [0, 1, 1], "changed weights make the kept states void"
+    finally:
+        handle.remove()
+
+
+def test_kept_relation_states_go_with_the_graph(small_gamma: Gamma) -> None:
+    kg = KnowledgeGraph.from_triples([("a", "r", "b"), ("b", "s", "c")])
+    small_gamma.scores(kg, [0], [0])
+    state = weakref.ref(next(iter(small_gamma._cache._graphs[kg].values())))
+    del kg
+    gc.collect()
+    assert state() is None
+
+
+def test_scoring_leaves_the_training_mode_as_it_was(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    small_gamma.model.train()
+    small_gamma.scores(family, [0], [0])
+    assert small_gamma.model.training
+    small_gamma.model.eval()
+
+
+def test_no_query_gives_no_rows(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    assert small_gamma.scores(family, [], []).shape == (0, 8)
+
+
+@pytest.mark.parametrize(
+    ("sources", "relations", "complaint"),
+    [
+        ([8], [0], r"source ids must lie in 0\.\.7"),
+        ([0], [10], r"relation ids must lie in 0\.\.9"),
+        ([0, 1], [0], "same length"),
+    ],
+)
+def test_ids_that_the_graph_does_not_have_are_refused(
+    family: KnowledgeGraph, small_gamma: Gamma, sources: list[int], relations: list[int], complaint: str
+) -> None:
+    with pytest.raises(DataError, match=complaint):
+        small_gamma.scores(family, sources, relations)
+
+
+def test_memory_sizes_are_read_as_people_write_them() -> None:
+    assert parse_memory("4GB") == parse_memory("4 GiB") == parse_memory("4g") == 4 << 30
+    assert parse_memory("1.5M") == 3 << 19 and parse_memory(77) == 77
+    assert 0 < budget(None) <= free_memory()
+    for wrong in ("", "much", "-1GB", "0", "4XB"):
+        with pytest.raises(ConfigError, match="800MB or 4GB"):
+            parse_memory(wrong)
