@@ -1,0 +1,39 @@
+// The sorted edges of gamma_kg.graph.edges as raw arrays, and how they are cut into pieces of equal work.
+#pragma once
+
+#include <cstdint>
+
+namespace gamma_kg {
+
+enum class Algebra : int { real = 0, complex = 1, split_complex = 2, dual = 3 };
+
+struct Graph {
+    int64_t num_nodes;
+    int64_t num_types;
+    const int64_t* node_ptr;    // [num_nodes + 1], into groups
+    const int32_t* group_type;  // [groups]
+    const int64_t* group_ptr;   // [groups + 1], into neighbour
+    const int32_t* neighbour;   // [edges]
+    const int32_t* inverse;     // [num_types]
+
+    int64_t edge_begin(int64_t node) const { return group_ptr[node_ptr[node]]; }
+    int64_t num_edges() const { return edge_begin(num_nodes); }
+    // Work before a node, in edges: a group costs about two edges (one product), a node about four.
+    int64_t work(int64_t node) const { return edge_begin(node) + 2 * node_ptr[node] + 4 * node; }
+};
+
+// A place in the sorted edges. `edge` is the first edge of `node`, except where a cut falls inside a node that has more
+// edges than a fair share: then both pieces hold a part of that node's sum.
+struct Cut {
+    int64_t node;
+    int64_t group;
+    int64_t edge;
+};
+
+// The cuts 0 .. parts of the graph; the array must hold parts + 1.
+void cut_evenly(const Graph& graph, int64_t parts, Cut* cuts);
+
+// How many parts per query keep `threads` busy: several units each when they are cheap to have, none too small.
+int64_t parts_per_query(const Graph& graph, int64_t queries, int64_t channels, int threads);
+
+}  // namespace gamma_kg

@@ -1,0 +1,122 @@
+// Python face of the kernels. Arrays arrive as addresses: gamma_kg.kernels.native owns every check of type, shape and
+// layout, and keeps the tensors alive during the call. The GIL is released while a kernel runs.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels.h"
+
+namespace nb = nanobind;
+using namespace gamma_kg;
+
+namespace {
+
+const Kernels* chosen = best_kernels();
+
+template <class P>
+P* at(uintptr_t address) {
+    return reinterpret_cast<P*>(address);
+}
+
+Graph graph_at(int64_t num_nodes, int64_t num_types, const std::vector<uintptr_t>& arrays) {
+    return {num_nodes,
+            num_types,
+            at<const int64_t>(arrays[0]),
+            at<const int32_t>(arrays[1]),
+            at<const int64_t>(arrays[2]),
+            at<const int32_t>(arrays[3]),
+            at<const int32_t>(arrays[4])};
+}
+
+// The arguments both passes share; `cuts` and `carry` are theirs for the time of the call.
+template <class T>
+struct Work {
+    std::vector<Cut> cuts;
+    std::unique_ptr<T[]> carry;
+    PropagateArgs<T> args;
+
+    Work(const Graph& graph, int algebra, int64_t queries, int64_t channels, uintptr_t x, uintptr_t relation,
+         int64_t relation_stride, uintptr_t out, int64_t parts, int threads)
+        : cuts(parts + 1),
+          carry(new T[queries * parts * channels]),
+          args{graph, Algebra(algebra), queries, channels, at<const T>(x), at<const T>(relation), relation_stride, at<T>(out),
+               parts, cuts.data(), carry.get(), threads} {
+        cut_evenly(graph, parts, cuts.data());
+    }
+};
+
+void propagate(const Graph& graph, int algebra, bool wide, int64_t queries, int64_t channels, uintptr_t x, uintptr_t relation,
+               int64_t relation_stride, uintptr_t out, int64_t parts, int threads) {
+    nb::gil_scoped_release release;
+    if (wide) {
+        Work<double> work(graph, algebra, queries, channels, x, relation, relation_stride, out, parts, threads);
+        chosen->propagate_f64(work.args);
+    } else {
+        Work<float> work(graph, algebra, queries, channels, x, relation, relation_stride, out, parts, threads);
+        chosen->propagate_f32(work.args);
+    }
+}
+
+void propagate_backward(const Graph& graph, int algebra, bool wide, int64_t queries, int64_t channels, uintptr_t gradient,
+                        uintptr_t relation, int64_t relation_stride, uintptr_t out, int64_t parts, int threads,
+                        uintptr_t states, uintptr_t relation_gradient) {
+    nb::gil_scoped_release release;
+    if (wide) {
+        Work<double> work(graph, algebra, queries, channels, gradient, relation, relation_stride, out, parts, threads);
+        chosen->backward_f64({work.args, at<const double>(states), at<double>(relation_gradient)});
+    } else {
+        Work<float> work(graph, algebra, queries, channels, gradient, relation, relation_stride, out, parts, threads);
+        chosen->backward_f32({work.args, at<const float>(states), at<float>(relation_gradient)});
+    }
+}
+
+// True if every pointer and id stays inside its array, so that no kernel can read or write elsewhere.
+bool is_sound(const Graph& graph, int64_t groups, int64_t edges) {
+    nb::gil_scoped_release release;
+    if (graph.node_ptr[0] != 0 || graph.node_ptr[graph.num_nodes] != groups) return false;
+    if (graph.group_ptr[0] != 0 || graph.group_ptr[groups] != edges) return false;
+    for (int64_t n = 0; n < graph.num_nodes; ++n)
+        if (graph.node_ptr[n] > graph.node_ptr[n + 1]) return false;
+    for (int64_t g = 0; g < groups; ++g)
+        if (graph.group_ptr[g] > graph.group_ptr[g + 1] || graph.group_type[g] < 0 || graph.group_type[g] >= graph.num_types)
+            return false;
+    for (int64_t t = 0; t < graph.num_types; ++t)
+        if (graph.inverse[t] < 0 || graph.inverse[t] >= graph.num_types) return false;
+    bool inside = true;
+    for (int64_t e = 0; e < edges; ++e) inside &= graph.neighbour[e] >= 0 && graph.neighbour[e] < graph.num_nodes;
+    return inside;
+}
+
+bool use_isa(const std::string& name) {
+    const Kernels* kernels = kernels_named(name.c_str());
+    if (kernels) chosen = kernels;
+    return kernels != nullptr;
+}
+
+}  // namespace
+
+NB_MODULE(_native, module) {
+    nb::class_<Graph>(module, "Graph").def(
+        "__init__",
+        [](Graph* self, int64_t num_nodes, int64_t num_types, std::vector<uintptr_t> arrays) {
+            if (arrays.size() != 5) throw nb::value_error("five arrays make a graph");
+            new (self) Graph(graph_at(num_nodes, num_types, arrays));
+        });
+    module.def("isa", [] { return chosen->name; });
+    module.def("use_isa", &use_isa);
+    module.def("has_threads", [] {
+#if defined(_OPENMP)
+        return true;
+#else
+        return false;
+#endif
+    });
+    module.def("parts_per_query", &parts_per_query);
+    module.def("is_sound", &is_sound);
+    module.def("propagate", &propagate);
+    module.def("propagate_backward", &propagate_backward);
+}

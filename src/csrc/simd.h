@@ -1,0 +1,76 @@
+// Vectors of the instruction set a translation unit is compiled for. GAMMA_VECTOR_BYTES comes from its isa_*.cpp file;
+// without compiler support for vector types a "vector" is one number, and the same code still works.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__GNUC__)
+#define GAMMA_INLINE inline __attribute__((always_inline))
+#define GAMMA_PREFETCH(address) __builtin_prefetch(address)
+#if defined(__clang__)
+#define GAMMA_UNROLL _Pragma("unroll")
+#else
+#define GAMMA_UNROLL _Pragma("GCC unroll 32")
+#endif
+#else
+#define GAMMA_INLINE inline
+#define GAMMA_PREFETCH(address) ((void)(address))
+#define GAMMA_UNROLL
+#undef GAMMA_VECTOR_BYTES
+#endif
+
+// Everything below is compiled once per instruction set: it must live in that set's own namespace, or the linker would
+// merge equal names and run AVX-512 code on a machine that has none. For the same reason no std templates are used here.
+namespace GAMMA_ISA_NAMESPACE {
+
+#if defined(GAMMA_VECTOR_BYTES)
+template <class T>
+struct VectorOf {
+    typedef T type __attribute__((vector_size(GAMMA_VECTOR_BYTES)));
+    typedef T loose __attribute__((vector_size(GAMMA_VECTOR_BYTES), aligned(sizeof(T)), may_alias));
+};
+template <class T>
+using Vec = typename VectorOf<T>::type;
+#else
+template <class T>
+using Vec = T;
+#endif
+
+template <class V, class T>
+struct Lanes {
+    static constexpr int64_t count = sizeof(V) / sizeof(T);
+    static GAMMA_INLINE V load(const T* p) {
+#if defined(GAMMA_VECTOR_BYTES)
+        return *reinterpret_cast<const typename VectorOf<T>::loose*>(p);
+#else
+        return *p;
+#endif
+    }
+    static GAMMA_INLINE void store(T* p, V v) {
+#if defined(GAMMA_VECTOR_BYTES)
+        *reinterpret_cast<typename VectorOf<T>::loose*>(p) = v;
+#else
+        *p = v;
+#endif
+    }
+    static GAMMA_INLINE V all(T value) { return V{} + value; }
+};
+
+template <class T>
+struct Lanes<T, T> {
+    static constexpr int64_t count = 1;
+    static GAMMA_INLINE T load(const T* p) { return *p; }
+    static GAMMA_INLINE void store(T* p, T v) { *p = v; }
+    static GAMMA_INLINE T all(T value) { return value; }
+};
+
+template <class T>
+GAMMA_INLINE T smaller(T a, T b) {
+    return a < b ? a : b;
+}
+template <class T>
+GAMMA_INLINE T larger(T a, T b) {
+    return a > b ? a : b;
+}
+
+}  // namespace GAMMA_ISA_NAMESPACE

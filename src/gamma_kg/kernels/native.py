@@ -1,0 +1,160 @@
+"""The native module: whether it is there, which instruction set runs, and checked calls into it.
+
+`gamma_kg._native` takes addresses; every check of type, shape and layout is made here, at the border.
+The environment variable GAMMA_ISA forces an instruction set (avx512, avx2, neon, plain) or, with `none`, the torch path.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import weakref
+from functools import cache
+from types import ModuleType
+from typing import NamedTuple
+
+import torch  # before _native: torch brings the OpenMP runtime that both then share
+from torch import Tensor
+
+from gamma_kg.algebra import ALGEBRAS
+from gamma_kg.errors import ConfigError, DataError
+from gamma_kg.graph.edges import Edges
+
+# The numbers under which the native code knows the algebras (graph.h).
+ALGEBRA_IDS = {"real": 0, "complex": 1, "split-complex": 2, "dual": 3}
+INSTRUCTION_SETS = ("avx512", "avx2", "neon", "plain")
+
+
+class EdgeArrays(NamedTuple):
+    """The arrays of `Edges` in the order in which the operators take them."""
+
+    node_ptr: Tensor
+    group_type: Tensor
+    group_ptr: Tensor
+    neighbour: Tensor
+    inverse: Tensor
+
+
+@cache
+def module() -> ModuleType | None:
+    """`gamma_kg._native`, or None where it was not built or GAMMA_ISA=none."""
+    wanted = os.environ.get("GAMMA_ISA", "")
+    if wanted == "none":
+        return None
+    try:
+        native = importlib.import_module("gamma_kg._native")
+    except ImportError:
+        return None
+    if wanted and (wanted not in INSTRUCTION_SETS or not native.use_isa(wanted)):
+        choice = [name for name in INSTRUCTION_SETS if native.use_isa(name)]
+        raise ConfigError(f"GAMMA_ISA={wanted} can't run here; this machine has {', '.join(choice)} or none")
+    return native
+
+
+def describe() -> str:
+    """One line for `gamma info`: the path that propagation takes on this machine."""
+    native = module()
+    if native is None:
+        return "plain torch (native module not built or switched off: slow)"
+    return f"native, {native.isa()}, {'OpenMP' if native.has_threads() else 'one thread'}"
+
+
+def supports(x: Tensor, relation: Tensor, algebra: str) -> bool:
+    """Whether the native path can take these: a bilinear algebra, on the CPU, float32 or float64, both alike."""
+    return (
+        module() is not None
+        and ALGEBRAS[algebra].bilinear
+        and x.device.type == "cpu"
+        and x.dtype in (torch.float32, torch.float64)
+        and relation.dtype == x.dtype
+    )
+
+
+_sound: weakref.WeakSet[Edges] = weakref.WeakSet()
+
+
+def arrays(edges: Edges) -> EdgeArrays:
+    """The arrays of `edges`, looked through once for ids outside their range."""
+    found = EdgeArrays(edges.node_ptr, edges.group_type, edges.group_ptr, edges.neighbour, edges.inverse)
+    if edges not in _sound:
+        native = _loaded()
+        if not native.is_sound(graph(found), edges.num_groups, edges.num_edges):
+            raise DataError(f"{edges!r}: pointers or ids are out of range")
+        _sound.add(edges)
+    return found
+
+
+def graph(edges: EdgeArrays) -> object:
+    """The native view of edge arrays; valid as long as they live."""
+    for name, array, dtype in zip(EdgeArrays._fields, edges, _EDGE_DTYPES, strict=True):
+        if array.dtype != dtype or array.dim() != 1 or not array.is_contiguous() or array.device.type != "cpu":
+            raise DataError(f"edge array {name}: wanted one dimension of {dtype} on the CPU, dense; found {_shown(array)}")
+    num_nodes, num_types = edges.node_ptr.numel() - 1, edges.inverse.numel()
+    return _loaded().Graph(num_nodes, num_types, [array.data_ptr() for array in edges])
+
+
+_EDGE_DTYPES = (torch.int64, torch.int32, torch.int64, torch.int32, torch.int32)
+
+
+def propagate_forward(edges: EdgeArrays, x_BND: Tensor, relation_BRD: Tensor, algebra: str) -> Tensor:
+    """Sum of messages at every node; see `gamma_kg.kernels.propagate`."""
+    native, x, relation, stride = _checked(edges, x_BND, relation_BRD, algebra)
+    out = torch.empty_like(x)
+    view, threads = graph(edges), torch.get_num_threads()
+    B, _, D = x.shape
+    parts = native.parts_per_query(view, B, D, threads)
+    native.propagate(
+        view, ALGEBRA_IDS[algebra], x.dtype == torch.float64, B, D,
+        x.data_ptr(), relation.data_ptr(), stride, out.data_ptr(), parts, threads,
+    )  # fmt: skip
+    return out
+
+
+def propagate_backward(
+    edges: EdgeArrays, gradient_BND: Tensor, x_BND: Tensor, relation_BRD: Tensor, algebra: str
+) -> tuple[Tensor, Tensor]:
+    """Gradients of `propagate_forward` for x and relation."""
+    native, x, relation, stride = _checked(edges, x_BND, relation_BRD, algebra)
+    gradient = gradient_BND.contiguous()
+    if gradient.shape != x.shape or gradient.dtype != x.dtype:
+        raise ValueError(f"gradient {_shown(gradient)} does not fit states {_shown(x)}")
+    grad_x = torch.empty_like(x)
+    view, threads = graph(edges), torch.get_num_threads()
+    (B, _, D), R = x.shape, relation.shape[1]
+    parts = native.parts_per_query(view, B, D, threads)
+    tables = x.new_zeros(B, parts, R, D)
+    native.propagate_backward(
+        view, ALGEBRA_IDS[algebra], x.dtype == torch.float64, B, D,
+        gradient.data_ptr(), relation.data_ptr(), stride, grad_x.data_ptr(), parts, threads,
+        x.data_ptr(), tables.data_ptr(),
+    )  # fmt: skip
+    if stride == 0:
+        return grad_x, tables.view(B * parts, R, D).sum(0, keepdim=True)
+    return grad_x, tables[:, 0] if parts == 1 else tables.sum(1)
+
+
+def _checked(edges: EdgeArrays, x_BND: Tensor, relation_BRD: Tensor, algebra: str) -> tuple[ModuleType, Tensor, Tensor, int]:
+    native = _loaded()
+    if not supports(x_BND, relation_BRD, algebra):
+        raise ValueError(f"no native path for {algebra} with {_shown(x_BND)} and {_shown(relation_BRD)}")
+    num_nodes, num_types = edges.node_ptr.numel() - 1, edges.inverse.numel()
+    if x_BND.dim() != 3 or x_BND.shape[1] != num_nodes:
+        raise ValueError(f"states: wanted (B, {num_nodes}, D), found {_shown(x_BND)}")
+    B, _, D = x_BND.shape
+    if relation_BRD.dim() != 3 or relation_BRD.shape[0] not in (1, B) or relation_BRD.shape[1:] != (num_types, D):
+        raise ValueError(f"relations: wanted ({B} or 1, {num_types}, {D}), found {_shown(relation_BRD)}")
+    if ALGEBRAS[algebra].halves and D % 2:
+        raise ValueError(f"{algebra} splits the channels in halves: {D} is odd")
+    stride = 0 if relation_BRD.shape[0] == 1 else num_types * D
+    return native, x_BND.contiguous(), relation_BRD.contiguous(), stride
+
+
+def _loaded() -> ModuleType:
+    native = module()
+    if native is None:
+        raise ConfigError("the native module is not available; install gamma-kg with a C++ compiler at hand")
+    return native
+
+
+def _shown(tensor: Tensor) -> str:
+    return f"{tuple(tensor.shape)} {tensor.dtype} on {tensor.device}"
