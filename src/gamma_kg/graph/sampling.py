@@ -1,0 +1,192 @@
+"""Many small graphs out of a large one, and wrong answers for training. numpy only, no Python loop over rows.
+
+    SourceGraph --sample_subgraph--> Subgraph: seeds, capped breadth-first growth, optional dropping, new ids
+    known keys  --strict_negatives--> entities that answer none of the queries
+
+Everything random comes from the generator that is handed in, so a draw can be made again from its seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class SourceGraph:
+    """Triples (int64 [n, 3]) and, for growing, the neighbours of each entity whatever the relation (CSR)."""
+
+    name: str
+    triples: IntArray
+    num_entities: int
+    num_relations: int
+    ptr: IntArray
+    neighbour: IntArray
+
+    @classmethod
+    def build(cls, name: str, triples: IntArray, num_entities: int, num_relations: int) -> SourceGraph:
+        triples = np.unique(triples, axis=0)
+        ends = np.concatenate((triples[:, [0, 2]], triples[:, [2, 0]]))
+        ends = ends[np.argsort(ends[:, 0], kind="stable")]
+        ptr = np.searchsorted(ends[:, 0], np.arange(num_entities + 1))
+        return cls(name, triples, num_entities, num_relations, ptr, np.ascontiguousarray(ends[:, 1]))
+
+    @property
+    def num_triples(self) -> int:
+        return len(self.triples)
+
+
+@dataclass(frozen=True, eq=False)
+class Subgraph:
+    """A piece of a source graph with ids of its own. `hidden` are facts among its entities that were left out."""
+
+    triples: IntArray
+    hidden: IntArray
+    num_entities: int
+    num_relations: int
+    entity: IntArray  # the source's id of each entity
+    relation: IntArray  # the source's id of each relation
+
+
+@dataclass(frozen=True)
+class SubgraphOptions:
+    """How a subgraph is drawn. Pairs are bounds; each draw takes a value between them."""
+
+    entities: tuple[int, int] = (300, 2000)
+    max_triples: int = 20_000
+    seeds: tuple[int, int] = (1, 5)
+    neighbours: tuple[int, int] = (5, 40)
+    drop_chance: float = 0.5
+    min_kept: float = 0.3
+    relation_drop_chance: float = 0.0
+    min_relations_kept: float = 0.5
+
+
+def sample_subgraph(source: SourceGraph, options: SubgraphOptions, rng: np.random.Generator) -> Subgraph:
+    """A connected piece of about a log-uniformly drawn size (connected per seed), thinned out in some draws."""
+    low, high = (min(bound, source.num_entities) for bound in options.entities)
+    size = round(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
+    num_seeds = int(rng.integers(options.seeds[0], options.seeds[1] + 1))
+    cap = int(rng.integers(options.neighbours[0], options.neighbours[1] + 1))
+    # Seeds are ends of triples, so every one has somewhere to grow.
+    seeds = source.triples[rng.integers(source.num_triples, size=num_seeds), 0]
+    is_member = grow(source, seeds, size, cap, rng)
+    inside = is_member[source.triples[:, 0]] & is_member[source.triples[:, 2]]
+    triples = source.triples[inside]
+    return _relabel(triples, _kept(triples, options, rng))
+
+
+def grow(source: SourceGraph, seeds: IntArray, size: int, cap: int, rng: np.random.Generator) -> BoolArray:
+    """Breadth-first from the seeds over at most `cap` random neighbours a node, until `size` entities are in."""
+    is_member = np.zeros(source.num_entities, dtype=bool)
+    frontier = np.unique(seeds)[:size]
+    is_member[frontier] = True
+    room = size - len(frontier)
+    while room > 0:
+        found = neighbours_of(source, frontier, cap, rng)
+        found = np.unique(found[~is_member[found]])
+        if not len(found):
+            outside = np.flatnonzero(~is_member & (np.diff(source.ptr) > 0))
+            if not len(outside):
+                break
+            # The component is used up: go on from elsewhere.
+            found = rng.choice(outside, size=1)
+        if len(found) > room:
+            found = rng.choice(found, size=room, replace=False)
+        is_member[found] = True
+        room -= len(found)
+        frontier = found
+    return is_member
+
+
+def neighbours_of(source: SourceGraph, nodes: IntArray, cap: int, rng: np.random.Generator) -> IntArray:
+    """Neighbours of the nodes, all of a node with up to `cap`, else `cap` drawn at random (some may coincide)."""
+    degree = source.ptr[nodes + 1] - source.ptr[nodes]
+    taken = np.minimum(degree, cap)
+    owner = np.repeat(np.arange(len(nodes)), taken)
+    position = np.arange(len(owner)) - np.repeat(np.cumsum(taken) - taken, taken)
+    drawn = (rng.random(len(owner)) * degree[owner]).astype(np.int64)
+    position = np.where(degree[owner] > cap, drawn, position)
+    return source.neighbour[source.ptr[nodes[owner]] + position]
+
+
+def _kept(triples: IntArray, options: SubgraphOptions, rng: np.random.Generator) -> BoolArray:
+    """Which triples of the piece stay in the graph."""
+    keep = np.ones(len(triples), dtype=bool)
+    if rng.random() < options.relation_drop_chance:
+        present = np.unique(triples[:, 1])
+        share = rng.uniform(options.min_relations_kept, 1)
+        chosen = rng.choice(present, size=max(1, round(share * len(present))), replace=False)
+        keep &= np.isin(triples[:, 1], chosen)
+    if rng.random() < options.drop_chance:
+        keep &= rng.random(len(triples)) < rng.uniform(options.min_kept, 1)
+    count = int(keep.sum())
+    if count > options.max_triples:
+        keep[rng.choice(np.flatnonzero(keep), size=count - options.max_triples, replace=False)] = False
+    if not keep.any():
+        keep[rng.integers(len(triples))] = True
+    return keep
+
+
+def _relabel(triples: IntArray, keep: BoolArray) -> Subgraph:
+    """New ids for the entities and relations of the kept triples; left-out facts among them become `hidden`."""
+    entity, ends = np.unique(triples[keep][:, [0, 2]], return_inverse=True)
+    relation, kinds = np.unique(triples[keep, 1], return_inverse=True)
+    ends = ends.reshape(-1, 2)
+    kept = np.column_stack((ends[:, 0], kinds, ends[:, 1]))
+    left = triples[~keep]
+    left = left[np.isin(left[:, 0], entity) & np.isin(left[:, 1], relation) & np.isin(left[:, 2], entity)]
+    hidden = np.column_stack(
+        (
+            np.searchsorted(entity, left[:, 0]),
+            np.searchsorted(relation, left[:, 1]),
+            np.searchsorted(entity, left[:, 2]),
+        )
+    )
+    return Subgraph(kept, hidden, len(entity), len(relation), entity, relation)
+
+
+def fact_keys(triples: IntArray, num_entities: int, num_relations: int) -> IntArray:
+    """One sorted integer per (source, relation or inverse, answer), each once: the facts read from both ends."""
+    head, relation, tail = triples.T
+    direct = query_key(head, relation, num_relations) * num_entities + tail
+    inverse = query_key(tail, relation + num_relations, num_relations) * num_entities + head
+    return np.unique(np.concatenate((direct, inverse)))
+
+
+def query_key(source: IntArray, relation: IntArray, num_relations: int) -> IntArray:
+    """One integer per query (source, relation or inverse)."""
+    return source * (2 * num_relations) + relation
+
+
+def answers_of(keys: IntArray, query_B: IntArray, num_entities: int) -> tuple[IntArray, IntArray]:
+    """All answers of the queries in `keys`, flat: (which query, answer), in order of query, then of answer."""
+    low = np.searchsorted(keys, query_B * num_entities)
+    count = np.searchsorted(keys, (query_B + 1) * num_entities) - low
+    owner = np.repeat(np.arange(len(query_B)), count)
+    position = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
+    return owner, keys[low[owner] + position] - query_B[owner] * num_entities
+
+
+def strict_negatives(
+    owner: IntArray, answer: IntArray, num_queries: int, num_entities: int, count: int, rng: np.random.Generator
+) -> tuple[IntArray, BoolArray]:
+    """`count` uniform entities per query that are none of its answers, (B, count), and whether there are any, (B,).
+
+    `owner`, `answer` list all known answers as `answers_of` gives them. The j-th entity that is no answer is
+    j + (how many answers come before it): a bisection finds that number, so nothing is drawn twice.
+    """
+    known_B = np.bincount(owner, minlength=num_queries)
+    start_B = np.cumsum(known_B) - known_B
+    free_B = num_entities - known_B
+    drawn = (rng.random((num_queries, count)) * np.maximum(free_B, 1)[:, None]).astype(np.int64)
+    # The i-th answer a_i of a query has a_i − i free entities before it; an offset per query keeps all of it sorted.
+    stride = num_entities + 1
+    before = answer - (np.arange(len(answer)) - start_B[owner]) + owner * stride
+    passed = np.searchsorted(before, drawn + np.arange(num_queries)[:, None] * stride, side="right") - start_B[:, None]
+    return np.minimum(drawn + passed, num_entities - 1), free_B > 0

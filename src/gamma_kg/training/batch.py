@@ -1,0 +1,190 @@
+"""Batches: queries of a graph, their candidates, and the graph less the edges that would give the answers away.
+
+B queries, C candidates, N entities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.relation_graph import build_relation_graph
+from gamma_kg.graph.sampling import BoolArray, IntArray, answers_of, fact_keys, query_key, strict_negatives
+
+
+@dataclass(frozen=True, eq=False)
+class TrainGraph:
+    """A graph to train on. `known` has a key per known fact, also of those that are hidden from the graph."""
+
+    triples: IntArray
+    edges: Edges
+    relation_graph: Edges
+    known: IntArray
+    num_entities: int
+    num_relations: int
+
+    @classmethod
+    def build(
+        cls, triples: IntArray, num_entities: int, num_relations: int, hidden: IntArray | None = None
+    ) -> TrainGraph:
+        head, relation, tail = triples.T
+        edges = Edges.build(
+            np.concatenate((head, tail)),
+            np.concatenate((relation, relation + num_relations)),
+            np.concatenate((tail, head)),
+            num_entities,
+            np.roll(np.arange(2 * num_relations), num_relations),
+        )
+        facts = triples if hidden is None else np.concatenate((triples, hidden))
+        known = fact_keys(facts, num_entities, num_relations)
+        return cls(triples, edges, build_relation_graph(edges), known, num_entities, num_relations)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What one forward pass needs. Candidates are all entities where `candidate_BC` is None."""
+
+    edges: Edges
+    relation_graph: Edges
+    source_B: Tensor
+    relation_B: Tensor
+    candidate_BC: Tensor | None
+    right_BC: Tensor
+    wrong_BC: Tensor
+
+    def __len__(self) -> int:
+        return len(self.source_B)
+
+    def part(self, start: int, stop: int) -> Batch:
+        """Some of the queries, on the same graph less the edges of all of them."""
+        rows = slice(start, stop)
+        candidate_BC = None if self.candidate_BC is None else self.candidate_BC[rows]
+        return replace(
+            self,
+            source_B=self.source_B[rows],
+            relation_B=self.relation_B[rows],
+            candidate_BC=candidate_BC,
+            right_BC=self.right_BC[rows],
+            wrong_BC=self.wrong_BC[rows],
+        )
+
+    def to(self, device: torch.device) -> Batch:
+        fields = {name: value.to(device) for name, value in vars(self).items() if value is not None}
+        return replace(self, **fields)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything as plain tensors, to be saved for study."""
+        found = {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
+        for name, edges in (("edges", self.edges), ("relation_graph", self.relation_graph)):
+            found |= {f"{name}.{key}": value for key, value in vars(edges).items() if isinstance(value, Tensor)}
+        return found
+
+
+def make_batch(
+    graph: TrainGraph, size: int, negatives: int | str, max_answers: int, rng: np.random.Generator
+) -> Batch:
+    """Random facts as queries, the first half asking for tails, the others for heads; their edges are removed."""
+    drawn = rng.choice(len(graph.triples), size=size, replace=len(graph.triples) < size)
+    head, relation, tail = graph.triples[drawn].T
+    asks_head = np.arange(size) >= (size + 1) // 2
+    source = np.where(asks_head, tail, head)
+    asked = np.where(asks_head, relation + graph.num_relations, relation)
+    answer = np.where(asks_head, head, tail)
+
+    query = query_key(source, asked, graph.num_relations)
+    owner, known = answers_of(graph.known, query, graph.num_entities)
+    # Further answers of the same query that are taken out with the drawn one; an even chance for every number.
+    taken = known == answer[owner]
+    if max_answers > 1:
+        more = rng.integers(0, max_answers, size=size)
+        taken |= _rank_in_group(rng.random(len(owner)), owner) < more[owner]
+    edges, removed = _without(graph, source[owner[taken]], asked[owner[taken]], known[taken])
+    facts = query[owner] * graph.num_entities + known
+    # Right is what the model can't read off the graph: taken out now, or hidden from the start.
+    is_right = ~_contains(graph.edges._keys.numpy(), facts) | _contains(removed, facts)
+
+    if negatives == "all":
+        candidate, right, wrong = _all_entities(size, graph.num_entities, owner, known, is_right)
+    else:
+        candidate, right, wrong = _some_entities(
+            graph.num_entities, answer, owner, known, is_right, int(negatives), max_answers, rng
+        )
+    return Batch(
+        edges,
+        graph.relation_graph,
+        torch.from_numpy(source),
+        torch.from_numpy(asked),
+        None if candidate is None else torch.from_numpy(candidate),
+        torch.from_numpy(right),
+        torch.from_numpy(wrong),
+    )
+
+
+Candidates = tuple[IntArray | None, BoolArray, BoolArray]
+
+
+def _all_entities(size: int, num_entities: int, owner: IntArray, known: IntArray, is_right: BoolArray) -> Candidates:
+    right = np.zeros((size, num_entities), dtype=bool)
+    wrong = np.ones((size, num_entities), dtype=bool)
+    wrong[owner, known] = False
+    right[owner[is_right], known[is_right]] = True
+    return None, right, wrong
+
+
+def _some_entities(
+    num_entities: int,
+    answer: IntArray,
+    owner: IntArray,
+    known: IntArray,
+    is_right: BoolArray,
+    negatives: int,
+    max_answers: int,
+    rng: np.random.Generator,
+) -> Candidates:
+    """The drawn answer first, then up to max_answers − 1 other right ones, then the negatives."""
+    size = len(answer)
+    wrong_entity, has_wrong = strict_negatives(owner, known, size, num_entities, negatives, rng)
+    candidate = np.concatenate((np.repeat(answer[:, None], max_answers, axis=1), wrong_entity), axis=1)
+    right = np.zeros(candidate.shape, dtype=bool)
+    wrong = np.zeros(candidate.shape, dtype=bool)
+    right[:, 0] = True
+    wrong[:, max_answers:] = has_wrong[:, None]
+    if max_answers > 1:
+        other = is_right & (known != answer[owner])
+        row, entity = owner[other], known[other]
+        column = 1 + _rank_in_group(rng.random(len(row)), row)
+        fits = column < max_answers
+        candidate[row[fits], column[fits]] = entity[fits]
+        right[row[fits], column[fits]] = True
+    return candidate, right, wrong
+
+
+def _rank_in_group(value: np.ndarray, group: IntArray) -> IntArray:
+    """Position of each value among those of its group, smallest first; groups come sorted."""
+    order = np.lexsort((value, group))
+    first = np.searchsorted(group, group)
+    rank = np.empty(len(value), dtype=np.int64)
+    rank[order] = np.arange(len(value))
+    return rank - first
+
+
+def _without(graph: TrainGraph, source: IntArray, asked: IntArray, answer: IntArray) -> tuple[Edges, IntArray]:
+    """The graph less these edges and their inverses, and the sorted keys of what was removed."""
+    inverse = (asked + graph.num_relations) % (2 * graph.num_relations)
+    node, neighbour = np.concatenate((source, answer)), np.concatenate((answer, source))
+    kind = np.concatenate((asked, inverse))
+    positions = graph.edges.find(torch.from_numpy(node), torch.from_numpy(kind), torch.from_numpy(neighbour))
+    removed = query_key(node, kind, graph.num_relations) * graph.num_entities + neighbour
+    return graph.edges.without(positions), np.unique(removed)
+
+
+def _contains(keys: IntArray, wanted: IntArray) -> BoolArray:
+    """Which of `wanted` are among the sorted `keys`."""
+    if not len(keys):
+        return np.zeros(len(wanted), dtype=bool)
+    found = keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
+    return np.asarray(found)

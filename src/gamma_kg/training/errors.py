@@ -1,0 +1,9 @@
+"""What can go wrong in a run."""
+
+from __future__ import annotations
+
+from gamma_kg.errors import GammaError
+
+
+class TrainingError(GammaError):
+    """A run that can't go on: it diverged, a rank was lost, or there is nothing to resume."""

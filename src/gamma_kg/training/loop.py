@@ -1,0 +1,376 @@
+"""The one loop: pre-training, fine-tuning and ablations differ by config.
+
+    config + sources → stream of batches → loss → step → log, validate, save; again until the budget is used
+"""
+
+from __future__ import annotations
+
+import copy
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gamma_kg.checkpoint import save_checkpoint
+from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.nn.model import GammaModel, Scores
+from gamma_kg.training.batch import Batch
+from gamma_kg.training.config import TrainConfig
+from gamma_kg.training.draws import BatchStream, Cursor, GraphDrawer
+from gamma_kg.training.errors import TrainingError
+from gamma_kg.training.loss import bce_loss, branch_entropy, softmax_loss
+from gamma_kg.training.ranks import Ranks
+from gamma_kg.training.run_folder import RunFolder
+from gamma_kg.training.schedule import progress, rate_factor, stage_number
+
+Validate = Callable[[GammaModel], Mapping[str, float]]
+Watch = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass
+class Counters:
+    """How far a run is; saved and restored with it."""
+
+    step: int = 0
+    batches: int = 0
+    samples: int = 0
+    seconds: float = 0.0
+    waited: float = 0.0
+    best_mrr: float = -1.0
+    best_step: int = -1
+    validations_since_best: int = 0
+    validated_at: float = 0.0
+    saved_at: float = 0.0
+
+
+@dataclass
+class Outcome:
+    """How a run ended: "finished", "stopped" by a signal, or "converged" by early stopping."""
+
+    status: str
+    counters: Counters
+    validations: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Trainer:
+    """A run in progress. `model` are the raw weights, `average` their moving average (the same where it is off)."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        sources: Sequence[SourceGraph],
+        folder: RunFolder,
+        *,
+        model: GammaModel | None = None,
+        validate: Validate | None = None,
+        watch: Sequence[Watch] = (),
+        ranks: Ranks | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.config, self.folder, self.ranks = config, folder, ranks or Ranks()
+        self.validate, self.watch, self.provenance = validate, watch, dict(provenance or {})
+        self.device = _device(config.device)
+        torch.manual_seed(config.seed)
+        self.model = (model or GammaModel(config.gamma_config)).to(self.device).train()
+        self.average = copy.deepcopy(self.model).eval() if config.ema_decay else self.model
+        self.wrapped = self.ranks.wrap(self.model)
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, foreach=True
+        )
+        self.drawer = GraphDrawer(sources, config.stages, config.seed, self.ranks.rank)
+        self.count = Counters()
+        self.cursor: Cursor | None = None
+        self._stop_signal: int | None = None
+        self._clock_start = 0.0
+        self._seconds_before = 0.0
+
+    # The run
+
+    def run(self, *, resume: bool = False) -> Outcome:
+        """Train until the budget is used, a signal comes or validation no longer improves."""
+        if self.ranks.is_first:
+            self.folder.start(self.config, resume=resume)
+        if resume:
+            self._restore(self.folder.load_state())
+        self._clock_start, self._seconds_before = time.monotonic(), self.count.seconds
+        stream = self._open_stream()
+        outcome = Outcome("finished", self.count)
+        try:
+            with self._signals_noted():
+                if self.validate is not None and self.count.step == 0:
+                    self._validate(outcome)
+                while (status := self._status()) is None:
+                    self._step(stream)
+                    self._after_step(stream, outcome)
+            outcome.status = status
+            if self.validate is not None and status != "stopped" and self._is_unvalidated():
+                self._validate(outcome)
+            self._save(stream)
+        finally:
+            stream.close()
+        self._log({"kind": "event", "event": outcome.status})
+        return outcome
+
+    def _status(self) -> str | None:
+        """Why the run ends now, or None. All ranks come to the same answer."""
+        self.count.seconds = self._elapsed()
+        stopped = self.ranks.any(self._stop_signal is not None)
+        (done,) = self.ranks.agree(progress(self.config, self.count.step, self.count.seconds))
+        self._done = done
+        if stopped:
+            return "stopped"
+        patience = self.config.patience
+        if self.ranks.agree(float(patience and self.count.validations_since_best >= patience))[0]:
+            return "converged"
+        return "finished" if done >= 1 else None
+
+    def _step(self, stream: BatchStream) -> None:
+        """One optimiser step from `accumulate` batches."""
+        config, count = self.config, self.count
+        rate = config.learning_rate * rate_factor(config, count.step, self._done)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.zero_grad(set_to_none=True)
+        loss_sum = entropy_sum = 0.0
+        for part in range(config.accumulate):
+            batch = stream.next().to(self.device)
+            # Dropout follows from the batch's number, so that a resumed run draws the same.
+            torch.manual_seed(_mixed_seed(config.seed, self.ranks.rank, count.batches))
+            is_last = part + 1 == config.accumulate
+            with _nothing() if is_last else self.ranks.hold_gradients(self.wrapped):
+                loss, entropy = batch_loss(self.wrapped, batch, config)
+                self._check_finite(loss, batch, "loss")
+                (loss / config.accumulate).backward()
+            loss_sum, entropy_sum = loss_sum + loss.item(), entropy_sum + entropy
+            count.batches += 1
+            count.samples += len(batch) * self.ranks.size
+        clip = config.clip_norm or torch.inf
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), clip)
+        self._check_finite(norm, batch, "gradient")
+        self.optimizer.step()
+        count.step += 1
+        self._update_average()
+        count.waited += stream.seconds_waited
+        stream.seconds_waited = 0.0
+        if count.step % config.log_steps == 0 or count.step == 1:
+            self._log_step(batch, loss_sum / config.accumulate, entropy_sum / config.accumulate, float(norm), rate)
+
+    def _after_step(self, stream: BatchStream, outcome: Outcome) -> None:
+        config, count = self.config, self.count
+        count.seconds = self._elapsed()
+        every = config.validate_steps and count.step % config.validate_steps == 0
+        timed = config.validate_minutes and count.seconds - count.validated_at >= 60 * config.validate_minutes
+        if self.validate is not None and self.ranks.agree(float(bool(every or timed)))[0]:
+            self._validate(outcome)
+        every = config.checkpoint_steps and count.step % config.checkpoint_steps == 0
+        timed = config.checkpoint_minutes and count.seconds - count.saved_at >= 60 * config.checkpoint_minutes
+        if self.ranks.agree(float(bool(every or timed)))[0]:
+            self._save(stream)
+
+    # Weights
+
+    @torch.no_grad()
+    def _update_average(self) -> None:
+        if self.average is self.model:
+            return
+        # In the first steps the average follows closely, else it would remember the random start for long.
+        decay = min(self.config.ema_decay, (1 + self.count.step) / (10 + self.count.step))
+        for kept, new in zip(self.average.parameters(), self.model.parameters(), strict=True):
+            kept.lerp_(new, 1 - decay)
+
+    def _check_finite(self, value: Tensor, batch: Batch, what: str) -> None:
+        if not self.ranks.any(not bool(value.isfinite())):
+            return
+        path = self.folder.save_batch(self.count.step, batch.tensors())
+        self._log({"kind": "event", "event": f"{what} not finite"})
+        raise TrainingError(
+            f"the {what} is {float(value.detach())} at step {self.count.step}, so the run has diverged; "
+            f"the batch is in {path}, the last good state in {self.folder.state_path}. Try a lower learning_rate, and --resume"
+        )
+
+    def _save(self, stream: BatchStream) -> None:
+        """State, raw and averaged checkpoint; the first rank writes."""
+        self.count.saved_at = self.count.seconds
+        cursors = self.ranks.gather([*vars(stream.cursor).values()])
+        if not self.ranks.is_first:
+            return
+        for average in (False, True) if self.average is not self.model else (False,):
+            model = self.average if average else self.model
+            path = self.folder.checkpoint_path(self.count.step, average=average)
+            save_checkpoint(path, model, self._described(average))
+        self.folder.save_state(
+            {
+                "model": self.model.state_dict(),
+                "average": self.average.state_dict(),
+                "optimizer": self.optimizer.state_dict(),
+                "counters": dict(vars(self.count)),
+                "cursors": cursors,
+            }
+        )
+        self.folder.drop_old(self.config.keep)
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        if self.average is not self.model:
+            self.average.load_state_dict(state["average"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.count = Counters(**state["counters"])
+        cursors = [Cursor(*values) for values in state["cursors"]]
+        # With another number of ranks the order of the data changes: new ranks go on behind all draws made so far.
+        behind = Cursor(max(cursor.draw for cursor in cursors) + 1, cursors[0].stage)
+        self.cursor = cursors[self.ranks.rank] if self.ranks.size == len(cursors) else behind
+        if self.ranks.is_first:
+            self.folder.cut_log(self.count.step)
+
+    def _described(self, average: bool) -> dict[str, Any]:
+        """Provenance of a checkpoint written now."""
+        count = self.count
+        return {
+            **self.provenance,
+            "step": count.step,
+            "samples": count.samples,
+            "minutes": round(count.seconds / 60, 2),
+            "weights": "moving average" if average else "last",
+            "train_config": self.config.model_dump(mode="json"),
+        }
+
+    # Validation and log
+
+    def _validate(self, outcome: Outcome) -> None:
+        """Validation MRR of the averaged weights (rank 0 computes); the best ones are kept."""
+        assert self.validate is not None
+        count = self.count
+        started = time.monotonic()
+        mrr = 0.0
+        if self.ranks.is_first:
+            self.average.eval()
+            with torch.no_grad():
+                by_set = dict(self.validate(self.average))
+            self.model.train()
+            mrr = sum(by_set.values()) / max(len(by_set), 1)
+            record = {"kind": "validation", "mrr": by_set, "mean": mrr, "took": time.monotonic() - started}
+            outcome.validations.append({"step": count.step, **record})
+        (mrr,) = self.ranks.agree(mrr)
+        is_better = mrr > count.best_mrr
+        count.validations_since_best = 0 if is_better else count.validations_since_best + 1
+        if is_better:
+            count.best_mrr, count.best_step = mrr, count.step
+            if self.ranks.is_first:
+                described = {**self._described(self.average is not self.model), "validation_mrr": by_set}
+                save_checkpoint(self.folder.best_path, self.average, described)
+        count.seconds = count.validated_at = self._elapsed()
+        if self.ranks.is_first:
+            self._log(record)
+
+    def _is_unvalidated(self) -> bool:
+        last = [record["step"] for record in self.folder.records("validation")] if self.ranks.is_first else []
+        return bool(self.ranks.agree(float(not last or last[-1] != self.count.step))[0])
+
+    def _log_step(self, batch: Batch, loss: float, entropy: float, norm: float, rate: float) -> None:
+        count = self.count
+        count.seconds = self._elapsed()
+        self._log(
+            {
+                "kind": "train",
+                "loss": loss,
+                "entropy": entropy,
+                "gradient_norm": norm,
+                "learning_rate": rate,
+                "progress": self._done,
+                "samples": count.samples,
+                "batches": count.batches,
+                "waited": count.waited,
+                "entities": batch.edges.num_nodes,
+                "edges": batch.edges.num_edges,
+                "best_mrr": count.best_mrr,
+            }
+        )
+
+    def _log(self, record: Mapping[str, Any]) -> None:
+        if not self.ranks.is_first:
+            return
+        full = {"step": self.count.step, "seconds": round(self.count.seconds, 3), **record}
+        full = {key: round(value, 6) if isinstance(value, float) else value for key, value in full.items()}
+        self.folder.append(full)
+        for watcher in self.watch:
+            watcher(full)
+
+    # Clock, stream and signals
+
+    def _elapsed(self) -> float:
+        return self._seconds_before + time.monotonic() - self._clock_start
+
+    def _open_stream(self) -> BatchStream:
+        config = self.config
+
+        def stage_at(batches: int) -> int:
+            return stage_number(config.stages, progress(config, batches / config.accumulate, self._elapsed()))
+
+        return BatchStream(
+            self.drawer,
+            stage_at,
+            workers=config.workers,
+            prefetch=config.prefetch,
+            start=self.cursor,
+            batches_done=self.count.batches,
+        )
+
+    @contextmanager
+    def _signals_noted(self) -> Iterator[None]:
+        """SIGINT and SIGTERM end the run after the step in hand; a second one acts at once."""
+
+        def note(number: int, frame: Any) -> None:
+            self._stop_signal = number
+            signal.signal(number, before[number])
+
+        before: dict[int, Any] = {}
+        try:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                before[number] = signal.getsignal(number)
+                signal.signal(number, note)
+        except ValueError:  # not the main thread: nobody sends us signals
+            pass
+        try:
+            yield
+        finally:
+            if len(before) == 2:
+                for noted, handler in before.items():
+                    signal.signal(noted, handler)
+
+
+def batch_loss(model: nn.Module, batch: Batch, config: TrainConfig) -> tuple[Tensor, float]:
+    """Loss of a batch, less the entropy term, and the entropy itself."""
+    bfloat = config.autocast and batch.source_B.is_cuda
+    with torch.autocast(batch.source_B.device.type, torch.bfloat16, enabled=bfloat):
+        scores: Scores = model(batch.edges, batch.relation_graph, batch.source_B, batch.relation_B, batch.candidate_BC)
+    score_BC = scores.score_BC.float()
+    if config.loss == "bce":
+        loss = bce_loss(score_BC, batch.right_BC, batch.wrong_BC, config.adversarial_temperature)
+    else:
+        loss = softmax_loss(score_BC, batch.right_BC, batch.wrong_BC)
+    if scores.weight_BCK is None:
+        return loss, 0.0
+    entropy = branch_entropy(scores.weight_BCK.float(), batch.right_BC | batch.wrong_BC)
+    return loss - config.entropy_weight * entropy, float(entropy.detach())
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+def _mixed_seed(seed: int, rank: int, batch: int) -> int:
+    return (seed * 1_000_003 + rank * 7_919 + batch * 104_729) % 2**63
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda" and not torch.cuda.is_available():
+        raise TrainingError("device = 'cuda' was asked for, but torch finds no CUDA device here")
+    return torch.device(name)

@@ -1,0 +1,37 @@
+"""Losses as functions of scores and two masks: which candidates are right, which are wrong; others don't count.
+
+B queries, C candidates, K branches. Every loss is a mean over the queries.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def bce_loss(score_BC: Tensor, right_BC: Tensor, wrong_BC: Tensor, temperature: float = 1.0) -> Tensor:
+    """Binary cross-entropy; wrong answers weigh softmax(score/τ), so that the hard ones count (τ = 0: equally)."""
+    right_B = _masked_mean(F.softplus(-score_BC), right_BC)
+    with torch.no_grad():
+        level_BC = score_BC / temperature if temperature > 0 else torch.zeros_like(score_BC)
+        weight_BC = F.softmax(level_BC.masked_fill(~wrong_BC, -torch.inf), dim=-1).nan_to_num(0.0)
+    wrong_B = (weight_BC * F.softplus(score_BC)).sum(-1)
+    return ((right_B + wrong_B) / 2).mean()
+
+
+def softmax_loss(score_BC: Tensor, right_BC: Tensor, wrong_BC: Tensor) -> Tensor:
+    """Cross-entropy of each right answer against the wrong ones; other right answers are no rivals of it."""
+    # A query without any wrong answer has nothing to learn: its rivals sum to 0, the loss is 0.
+    rivals_B1 = score_BC.masked_fill(~wrong_BC, torch.finfo(score_BC.dtype).min).logsumexp(-1, keepdim=True)
+    return _masked_mean(F.softplus(rivals_B1 - score_BC), right_BC).mean()
+
+
+def branch_entropy(weight_BCK: Tensor, counted_BC: Tensor) -> Tensor:
+    """Mean entropy of the branch weights over the candidates that count."""
+    entropy_BC = -(weight_BCK * weight_BCK.clamp_min(1e-9).log()).sum(-1)
+    return (entropy_BC * counted_BC).sum() / counted_BC.sum().clamp_min(1)
+
+
+def _masked_mean(value_BC: Tensor, mask_BC: Tensor) -> Tensor:
+    return (value_BC * mask_BC).sum(-1) / mask_BC.sum(-1).clamp_min(1)

@@ -1,0 +1,136 @@
+"""The folder of a run: config, log, checkpoints, and the state from which it goes on. Every file appears whole.
+
+    config.json            what was asked for
+    log.jsonl              one record per line: training, validation, events
+    state.pt               weights, average, optimiser, counters: only tensors and numbers, read without code
+    checkpoints/step-N.safetensors and step-N.ema.safetensors, the last few of them
+    best.safetensors       the weights with the best mean validation MRR
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gamma_kg.training.config import TrainConfig
+from gamma_kg.training.errors import TrainingError
+
+CHECKPOINT_NAME = re.compile(r"step-(\d+)(\.ema)?\.safetensors")
+
+
+class RunFolder:
+    """Paths and files of one run."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @property
+    def log_path(self) -> Path:
+        return self.path / "log.jsonl"
+
+    @property
+    def state_path(self) -> Path:
+        return self.path / "state.pt"
+
+    @property
+    def best_path(self) -> Path:
+        return self.path / "best.safetensors"
+
+    @property
+    def is_used(self) -> bool:
+        return self.log_path.exists() or self.state_path.exists()
+
+    def start(self, config: TrainConfig, *, resume: bool) -> None:
+        """Make the folder; an old run is only touched to go on with it."""
+        if resume and not self.state_path.is_file():
+            raise TrainingError(f"nothing to resume in {self.path}: no {self.state_path.name} there")
+        if not resume and self.is_used:
+            raise TrainingError(f"{self.path} holds a run already: go on with --resume, or choose another --out")
+        (self.path / "checkpoints").mkdir(parents=True, exist_ok=True)
+        write_whole(self.path / "config.json", lambda file: file.write_text(config.model_dump_json(indent=1)))
+
+    def config(self) -> TrainConfig:
+        """The config of the run, as it was last started."""
+        try:
+            return TrainConfig.parse(json.loads((self.path / "config.json").read_text()), where=str(self.path))
+        except OSError:
+            raise TrainingError(f"{self.path} is not the folder of a run: no config.json there") from None
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """One line of the log."""
+        with self.log_path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+
+    def records(self, kind: str | None = None) -> Iterator[dict[str, Any]]:
+        """Lines of the log; a line that was cut short by a crash is passed over."""
+        if not self.log_path.is_file():
+            raise TrainingError(f"{self.path} is not the folder of a run: no log.jsonl there")
+        for line in self.log_path.read_text("utf-8").splitlines():
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError:
+                continue
+            if kind is None or record.get("kind") == kind:
+                yield record
+
+    def cut_log(self, step: int) -> None:
+        """Forget what was logged after `step`: it will happen again."""
+        if not self.log_path.is_file():
+            return
+        kept = [json.dumps(record) + "\n" for record in self.records() if record.get("step", 0) <= step]
+        write_whole(self.log_path, lambda file: file.write_text("".join(kept)))
+
+    def save_state(self, state: Mapping[str, Any]) -> None:
+        write_whole(self.state_path, lambda file: torch.save(dict(state), file))
+
+    def load_state(self) -> dict[str, Any]:
+        """The saved state; only tensors and plain values are read."""
+        try:
+            state: dict[str, Any] = torch.load(self.state_path, map_location="cpu", weights_only=True)
+        except Exception as error:  # torch.load raises many kinds; all mean the same to the user
+            raise TrainingError(f"{self.state_path} can't be read: {str(error).splitlines()[0]}") from None
+        return state
+
+    def save_batch(self, step: int, tensors: Mapping[str, Tensor]) -> Path:
+        """Keep a batch that broke the run."""
+        path = self.path / f"broken-batch-{step}.pt"
+        write_whole(path, lambda file: torch.save(dict(tensors), file))
+        return path
+
+    def checkpoint_path(self, step: int, *, average: bool) -> Path:
+        return self.path / "checkpoints" / f"step-{step:07d}{'.ema' if average else ''}.safetensors"
+
+    def checkpoints(self) -> list[Path]:
+        """All saved checkpoints, oldest first."""
+        found = (self.path / "checkpoints").glob("step-*.safetensors")
+        return sorted((path for path in found if step_of(path) >= 0), key=lambda path: (step_of(path), path.name))
+
+    def drop_old(self, keep: int) -> None:
+        """Delete all but the checkpoints of the last `keep` steps; 0 keeps all."""
+        steps = sorted({step_of(path) for path in self.checkpoints()})
+        for path in self.checkpoints():
+            if keep and step_of(path) not in steps[-keep:]:
+                path.unlink()
+
+
+def step_of(path: Path) -> int:
+    """The step in a checkpoint's name; -1 for other files."""
+    match = CHECKPOINT_NAME.fullmatch(path.name)
+    return int(match[1]) if match else -1
+
+
+def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write under another name in the same folder, then rename."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        write(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

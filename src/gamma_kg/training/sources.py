@@ -1,0 +1,73 @@
+"""Graphs to train on, from names or files, and where everything came from."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gamma_kg.data.benchmark import file_sha256, load_benchmark
+from gamma_kg.data.catalog import catalog
+from gamma_kg.data.read import read_triples
+from gamma_kg.graph.sampling import SourceGraph
+
+
+@dataclass(frozen=True, eq=False)
+class NamedSource:
+    """A source graph and the sha256 of what it was read from."""
+
+    graph: SourceGraph
+    sha256: str
+
+
+def load_source(name: str, data_dir: str | Path | None = None) -> NamedSource:
+    """The train triples of a benchmark of the catalogue or of a folder, or all triples of a file."""
+    path = Path(name).expanduser()
+    if name.casefold() not in catalog() and path.is_file():
+        table = read_triples(path)
+        graph = SourceGraph.build(path.name, table.triples, len(table.entities), len(table.relations))
+        return NamedSource(graph, file_sha256(path))
+    benchmark = load_benchmark(name, data_dir)
+    split = benchmark.split("train")
+    graph = SourceGraph.build(benchmark.name, split.graph, split.num_entities, split.num_relations)
+    return NamedSource(graph, benchmark.data_hash("train"))
+
+
+def load_sources(names: Iterable[str], data_dir: str | Path | None = None) -> list[NamedSource]:
+    return [load_source(name, data_dir) for name in names]
+
+
+def provenance(sources: Sequence[NamedSource]) -> dict[str, Any]:
+    """What a checkpoint's header says of its making: data, code, machine."""
+    return {
+        "data": {s.graph.name: {"triples": s.graph.num_triples, "sha256": s.sha256} for s in sources},
+        "commit": _commit(),
+        "torch": torch.__version__,
+        "hardware": f"{_processor()}, {torch.get_num_threads()} threads",
+    }
+
+
+def _commit() -> str:
+    """The commit of the source tree, '' for an installed package."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    if torch.cuda.is_available():
+        return str(torch.cuda.get_device_name())
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,38 @@
+"""A small world to train on: families, whose relations compose, invert and repeat."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.training.config import Stage, TrainConfig
+
+
+@pytest.fixture(scope="session")
+def source() -> SourceGraph:
+    """60 people, parent_of with its inverse child_of and grandparent_of: rules that a model can find."""
+    rng = np.random.default_rng(7)
+    parents = [(int(rng.integers(0, child)), child) for child in range(1, 60)]
+    of = {child: parent for parent, child in parents}
+    triples = [(p, 0, c) for p, c in parents] + [(c, 1, p) for p, c in parents]
+    triples += [(of[p], 2, c) for p, c in parents if p in of]
+    return SourceGraph.build("families", np.array(triples, dtype=np.int64), 60, 3)
+
+
+@pytest.fixture
+def tiny_config() -> TrainConfig:
+    """A few cheap steps in one thread."""
+    stage = Stage(sampler="subgraph", batch_size=4, batches_per_draw=2, negatives=6, max_answers=2, entities=(20, 40))
+    return TrainConfig(
+        model_options={"dim": 8, "num_layers": 2, "attention_dim": 8, "attention_dropout": 0.1},
+        sources=("families",),
+        stages=(stage,),
+        steps=8,
+        loss="softmax",
+        learning_rate=5e-3,
+        checkpoint_minutes=0,
+        checkpoint_steps=0,
+        log_steps=1,
+        device="cpu",
+    )

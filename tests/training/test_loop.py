@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import math
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from gamma_kg.checkpoint import load_checkpoint
+from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.nn.model import GammaModel
+from gamma_kg.training.config import Stage, TrainConfig
+from gamma_kg.training.errors import TrainingError
+from gamma_kg.training.loop import Trainer
+from gamma_kg.training.run_folder import RunFolder
+
+Start = Callable[..., Trainer]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Any:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def start(source: SourceGraph, tmp_path: Path) -> Start:
+    def build(config: TrainConfig, name: str = "run", **options: Any) -> Trainer:
+        return Trainer(config, [source], RunFolder(tmp_path / name), **options)
+
+    return build
+
+
+def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
+    found = {f"model.{name}": value for name, value in trainer.model.state_dict().items()}
+    return found | {f"average.{name}": value for name, value in trainer.average.state_dict().items()}
+
+
+class StopAfter:
+    """Kills the run as kill -9 would: no handler runs, nothing is saved."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def __call__(self, record: Any) -> None:
+        if record["kind"] == "train" and record["step"] == self.step:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("killed_at", [4, 5, 7])
+def test_a_killed_and_resumed_run_gives_the_same_weights_bit_for_bit(
+    start: Start, tiny_config: TrainConfig, workers: int, killed_at: int
+) -> None:
+    small = Stage(sampler="subgraph", batch_size=4, batches_per_draw=3, negatives="all", entities=(10, 20))
+    stages = (*tiny_config.stages, small, Stage(batch_size=4, negatives=6))
+    config = tiny_config.with_options(
+        stages=stages, workers=workers, checkpoint_steps=3, accumulate=2, warmup_steps=3, decay="cosine"
+    )
+    whole = start(config, "whole")
+    whole.run()
+    killed = start(config, "killed", watch=[StopAfter(killed_at)])
+    with pytest.raises(KeyboardInterrupt):
+        killed.run()
+    resumed = start(config, "killed")
+    resumed.run(resume=True)
+    assert resumed.count.step == whole.count.step == 8
+    expected = weights(whole)
+    for name, tensor in weights(resumed).items():
+        assert torch.equal(tensor, expected[name]), name
+    records = [(record["step"], record["loss"]) for record in whole.folder.records("train")]
+    assert [(record["step"], record["loss"]) for record in resumed.folder.records("train")] == records
+
+
+def test_training_lowers_the_loss(start: Start, tiny_config: TrainConfig) -> None:
+    trainer = start(tiny_config.with_options(steps=120))
+    trainer.run()
+    losses = [record["loss"] for record in trainer.folder.records("train")]
+    assert sum(losses[-20:]) < 0.7 * sum(losses[:20])
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_run_with_a_checkpoint_from_which_it_goes_on(
+    start: Start, tiny_config: TrainConfig, signal_number: int
+) -> None:
+    def send(record: Any) -> None:
+        if record["kind"] == "train" and record["step"] == 3:
+            os.kill(os.getpid(), signal_number)
+
+    before = signal.getsignal(signal_number)
+    trainer = start(tiny_config, watch=[send])
+    outcome = trainer.run()
+    assert outcome.status == "stopped"
+    assert trainer.folder.load_state()["counters"]["step"] == 3
+    assert signal.getsignal(signal_number) is before
+    resumed = start(tiny_config)
+    assert resumed.run(resume=True).status == "finished"
+    assert resumed.count.step == 8
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_batch_and_last_good_state(
+    start: Start, tiny_config: TrainConfig
+) -> None:
+    def poison(record: Any) -> None:
+        if record["kind"] == "train" and record["step"] == 5:
+            with torch.no_grad():
+                trainer.model.score.out.bias.fill_(math.nan)
+
+    trainer = start(tiny_config.with_options(checkpoint_steps=2), watch=[poison])
+    with pytest.raises(TrainingError, match=r"step 5.*diverged.*broken-batch-5\.pt"):
+        trainer.run()
+    state = trainer.folder.load_state()
+    assert state["counters"]["step"] == 4
+    assert all(tensor.isfinite().all() for tensor in state["model"].values())
+    batch = torch.load(trainer.folder.path / "broken-batch-5.pt", weights_only=True)
+    assert batch["source_B"].shape == (4,)
+    assert "edges.neighbour" in batch
+
+
+def test_the_last_checkpoints_and_the_best_one_are_kept(start: Start, tiny_config: TrainConfig) -> None:
+    values = iter([0.1, 0.5, 0.2, 0.3, 0.3])
+    config = tiny_config.with_options(checkpoint_steps=2, validate_steps=2, keep=2)
+    trainer = start(config, validate=lambda model: {"families": next(values)})
+    trainer.run()
+    names = [path.name for path in trainer.folder.checkpoints()]
+    assert names == [
+        "step-0000006.ema.safetensors",
+        "step-0000006.safetensors",
+        "step-0000008.ema.safetensors",
+        "step-0000008.safetensors",
+    ]
+    best = load_checkpoint(trainer.folder.best_path)
+    assert best.provenance["step"] == 2
+    assert best.provenance["validation_mrr"] == {"families": 0.5}
+    assert best.provenance["train_config"]["seed"] == 0
+
+
+def test_early_stopping_waits_for_its_patience(start: Start, tiny_config: TrainConfig) -> None:
+    values = iter([0.1, 0.5, 0.2, 0.3, 0.4])
+    config = tiny_config.with_options(validate_steps=1, patience=2)
+    outcome = start(config, validate=lambda model: {"families": next(values)}).run()
+    assert outcome.status == "converged"
+    assert [record["step"] for record in outcome.validations] == [0, 1, 2, 3]
+
+
+def test_validation_sees_the_average_in_eval_mode_and_training_goes_on_in_train_mode(
+    start: Start, tiny_config: TrainConfig
+) -> None:
+    seen: list[bool] = []
+
+    def validate(model: GammaModel) -> dict[str, float]:
+        seen.append(model.training or model is trainer.model)
+        return {"families": 0.0}
+
+    trainer = start(tiny_config.with_options(validate_steps=4), validate=validate)
+    trainer.run()
+    assert seen == [False, False, False]
+    assert trainer.model.training
+
+
+def test_the_average_lies_between_start_and_end(start: Start, tiny_config: TrainConfig) -> None:
+    trainer = start(tiny_config)
+    first = trainer.model.score.out.weight.clone()
+    trainer.run()
+    moved = (trainer.model.score.out.weight - first).norm()
+    assert 0 < (trainer.average.score.out.weight - first).norm() < moved
+
+
+def test_without_average_only_the_raw_weights_are_saved(start: Start, tiny_config: TrainConfig) -> None:
+    trainer = start(tiny_config.with_options(ema_decay=0))
+    trainer.run()
+    assert [path.name for path in trainer.folder.checkpoints()] == ["step-0000008.safetensors"]
+
+
+def test_a_used_folder_is_not_overwritten_and_an_empty_one_not_resumed(start: Start, tiny_config: TrainConfig) -> None:
+    start(tiny_config).run()
+    with pytest.raises(TrainingError, match="--resume"):
+        start(tiny_config).run()
+    with pytest.raises(TrainingError, match="nothing to resume"):
+        start(tiny_config, "other").run(resume=True)
+
+
+def test_a_budget_in_minutes_ends_by_the_clock(start: Start, tiny_config: TrainConfig) -> None:
+    trainer = start(tiny_config.with_options(steps=None, minutes=0.01))
+    trainer.run()
+    assert trainer.count.step >= 1
+    assert trainer.count.seconds >= 0.6
