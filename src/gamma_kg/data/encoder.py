@@ -26,7 +26,8 @@ class TripleEncoder:
         if num == 0:
             return
         # Head and tail in turns, so that "first appearance" runs along the lines.
-        ends = pl.DataFrame({"h": heads, "t": tails}).select(pl.concat_list("h", "t").explode()).to_series()
+        in_turns = np.arange(2 * num).reshape(2, num).T.ravel()
+        ends = pl.concat([heads.rename("name"), tails.rename("name")]).gather(in_turns)
         encoded = np.empty((num, 3), dtype=np.int32)
         encoded[:, [0, 2]] = _encode(ends, self.entity_ids).reshape(num, 2)
         encoded[:, 1] = _encode(relations, self.relation_ids)
@@ -59,8 +60,8 @@ class TripleEncoder:
 
 def _encode(names: pl.Series, ids: dict[str, int]) -> npt.NDArray[np.int32]:
     """Ids of `names`; new names are appended to `ids`. The dictionary is asked once per distinct name."""
-    frame = names.rename("name").to_frame()
-    distinct = frame.unique(maintain_order=True)
-    known = [ids.setdefault(name, len(ids)) for name in distinct["name"].to_list()]
-    table = distinct.with_columns(pl.Series("id", known, dtype=pl.Int32))
-    return frame.join(table, on="name", how="left", maintain_order="left")["id"].to_numpy()
+    names = names.rename("name")
+    distinct = names.filter(names.is_first_distinct())
+    known = [ids.setdefault(name, len(ids)) for name in distinct.to_list()]
+    table = pl.DataFrame({"name": distinct, "id": pl.Series(known, dtype=pl.Int32)})
+    return names.to_frame().join(table, on="name", how="left", maintain_order="left")["id"].to_numpy()
