@@ -100,7 +100,7 @@ def encode_frame(frame: Any, *, columns: Sequence[str | int] | None = None) -> E
     encoder = TripleEncoder()
     add_frame(three_columns(frame, columns), "the data frame", 0, encoder, tally)
     entities, relations = _plain(encoder)
-    return EncodedTriples(encoder.triples(), entities, relations, tally.report(len(frame)))
+    return EncodedTriples(encoder.triples(), entities, relations, tally.report(encoder.num_triples))
 
 
 def encode_triples(

@@ -58,7 +58,7 @@ def _page(url: str, query: str, tally: Tally) -> list[tuple[object, ox.NamedNode
     except (SyntaxError, ValueError, AssertionError, KeyError) as error:
         start = content[:60].decode("utf-8", "replace")
         raise DataError(
-            f"{url}: the answer is not a SPARQL result table (it starts {start!r}); is it an endpoint?"
+            f"{url}: the answer is no SPARQL result table (it starts {start!r}); is it an endpoint?"
         ) from error
 
 
@@ -86,7 +86,7 @@ def _fetch(url: str, query: str, tally: Tally) -> bytes:
             may_retry = True
         if not may_retry or attempt == options.retries:
             raise DataError(
-                f"{url}: {reason} (after {attempt + 1} attempts); check the address, or ask for smaller pages"
+                f"{url}: {reason} (attempt {attempt + 1}, the last); check the address, or ask for smaller pages"
             )
         time.sleep(wait)
         wait *= 2

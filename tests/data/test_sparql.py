@@ -1,0 +1,126 @@
+"""Triples from a real SPARQL server on loopback: pyoxigraph's store behind Python's own HTTP server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs
+
+import pyoxigraph as ox
+import pytest
+
+from gamma_kg.data import sparql
+from gamma_kg.data.read import read_triples
+from gamma_kg.errors import DataError
+
+NUM_LINKS = 25
+
+
+class Endpoint(ThreadingHTTPServer):
+    """Answers SPARQL queries from a store; `failures` requests fail first, `delay` holds every answer back."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.store = ox.Store()
+        lines = [f"e:n{i} e:next e:n{i + 1} ." for i in range(NUM_LINKS)]
+        lines += ['e:n0 rdfs:label "Start" .', "e:n1 e:age 5 ."]
+        prefixes = "@prefix e: <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "
+        self.store.load(prefixes + "\n".join(lines), format=ox.RdfFormat.TURTLE)
+        self.failures = 0
+        self.max_rows: int | None = None
+        self.body: bytes | None = None
+        self.never = threading.Event()
+        self.is_silent = False
+        self.requests = 0
+
+    @property
+    def url(self) -> str:
+        return f"sparql:http://127.0.0.1:{self.server_port}/query"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Endpoint
+
+    def do_POST(self) -> None:
+        server = self.server
+        server.requests += 1
+        query = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())["query"][0]
+        if server.is_silent:
+            server.never.wait(5)
+            return
+        if server.failures:
+            server.failures -= 1
+            self.send_error(503)
+            return
+        body = server.body or server.store.query(query).serialize(format=ox.QueryResultsFormat.JSON)
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    monkeypatch.setattr(sparql, "FIRST_WAIT_SECONDS", 0.01)
+    server = Endpoint()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.never.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_all_links_are_read_in_pages(endpoint: Endpoint) -> None:
+    encoded = read_triples(endpoint.url, page_size=10)
+    assert len(encoded.triples) == NUM_LINKS
+    assert endpoint.requests == 4
+    assert encoded.entities.id("Start") == encoded.entities.id("http://e.org/n0")
+    assert encoded.report.literals_skipped == 1
+
+
+def test_literals_come_along_when_asked(endpoint: Endpoint) -> None:
+    encoded = read_triples(endpoint.url, literals="as-entities")
+    assert len(encoded.triples) == NUM_LINKS + 2
+
+
+def test_the_limit_is_kept(endpoint: Endpoint) -> None:
+    encoded = read_triples(endpoint.url, page_size=4, limit=10)
+    assert len(encoded.triples) + encoded.report.literals_skipped == 10
+
+
+def test_a_busy_server_is_asked_again(endpoint: Endpoint) -> None:
+    endpoint.failures = 2
+    assert len(read_triples(endpoint.url, retries=2).triples) == NUM_LINKS
+
+
+def test_a_server_that_stays_busy_is_an_error(endpoint: Endpoint) -> None:
+    endpoint.failures = 9
+    with pytest.raises(DataError, match=r"HTTP 503 Service Unavailable \(attempt 2, the last\)"):
+        read_triples(endpoint.url, retries=1)
+
+
+def test_a_silent_server_times_out(endpoint: Endpoint) -> None:
+    endpoint.is_silent = True
+    with pytest.raises(DataError, match=r"no answer within 0\.1 s"):
+        read_triples(endpoint.url, timeout=0.1, retries=0)
+
+
+def test_a_page_that_is_no_result_is_an_error(endpoint: Endpoint) -> None:
+    endpoint.body = b"<html>hello</html>"
+    with pytest.raises(DataError, match=r"is no SPARQL result table .*<html>"):
+        read_triples(endpoint.url)
+
+
+def test_no_server_and_no_url_are_errors() -> None:
+    with pytest.raises(DataError, match="Connection refused"):
+        read_triples("sparql:http://127.0.0.1:9/", retries=0)
+    with pytest.raises(DataError, match="is written sparql:https://host/path"):
+        read_triples("sparql:somewhere")
