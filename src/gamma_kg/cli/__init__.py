@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from gamma_kg.cli import convert, demo, info, predict
+from gamma_kg.cli import convert, datasets, demo, evaluate, info, patterns, predict, pretrain
 from gamma_kg.errors import GammaError
 
 app = typer.Typer(
@@ -20,6 +20,10 @@ app.command("demo")(demo.demo)
 app.command("predict")(predict.predict)
 app.command("info")(info.info)
 app.command("convert")(convert.convert)
+app.command("pretrain")(pretrain.pretrain)
+app.add_typer(datasets.app, name="datasets")
+app.command("evaluate")(evaluate.evaluate)
+app.command("patterns")(patterns.patterns)
 
 
 def main() -> None:

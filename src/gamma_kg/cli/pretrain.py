@@ -1,0 +1,36 @@
+"""gamma pretrain: train a model from a config file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", help="Change an option: key=value, also stages.0.key=value.")
+]
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Folder with one sub-folder per benchmark.")]
+
+
+def pretrain(
+    config: Annotated[Path, typer.Argument(help="A TOML file; configs/ has the published runs and a CPU recipe.")],
+    set_: SetOption = None,
+    minutes: Annotated[float | None, typer.Option(help="Budget by the clock; schedules follow it.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run; runs/<name of the config> when not given.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, exactly.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Train a model from scratch (or from `init`), in one process or under torchrun."""
+    from gamma_kg.training.config import read_config
+    from gamma_kg.training.pretrain import run_config
+
+    changes = list(set_ or [])
+    if minutes is not None:
+        changes += [f"minutes={minutes}"]
+    options = read_config(config, changes)
+    if minutes is not None:
+        options = options.with_options(steps=None)
+    run_config(options, out or Path("runs") / config.stem, resume=resume, data_dir=data_dir)

@@ -1,0 +1,50 @@
+"""A run from its config: load the graphs, build the model, watch, train."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gamma_kg.checkpoint import load_checkpoint
+from gamma_kg.errors import ConfigError
+from gamma_kg.nn.model import GammaModel
+from gamma_kg.training.config import TrainConfig
+from gamma_kg.training.loop import Outcome, Trainer
+from gamma_kg.training.progress import watchers
+from gamma_kg.training.ranks import join_ranks
+from gamma_kg.training.run_folder import RunFolder
+from gamma_kg.training.sources import load_sources, provenance
+from gamma_kg.training.validation import load_validation, validator
+
+
+def run_config(
+    config: TrainConfig, out: str | Path, *, resume: bool = False, data_dir: str | Path | None = None
+) -> Outcome:
+    """Train as the config says; everything lands in the folder `out`."""
+    folder = RunFolder(out)
+    with join_ranks() as ranks:
+        sources = load_sources(config.sources, data_dir)
+        splits = load_validation(config.validation, data_dir) if ranks.is_first else {}
+        validate = validator(splits, config.validation_limit) if config.validation else None
+        trainer = Trainer(
+            config,
+            [source.graph for source in sources],
+            folder,
+            model=initial_model(config),
+            validate=validate,
+            watch=watchers(config, folder) if ranks.is_first else (),
+            ranks=ranks,
+            provenance=provenance(sources),
+        )
+        return trainer.run(resume=resume)
+
+
+def initial_model(config: TrainConfig) -> GammaModel | None:
+    """The model of the checkpoint that the config starts from; None for random weights."""
+    if config.init is None:
+        return None
+    checkpoint = load_checkpoint(config.init)
+    if config.model_options or config.model != "gamma":
+        wanted = config.gamma_config
+        if wanted != checkpoint.config:
+            raise ConfigError(f"init: {config.init} holds another model than the config asks for ({config.model})")
+    return checkpoint.build()
