@@ -29,19 +29,19 @@ def test_saving_leaves_no_other_file_behind(saved: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path, small_gamma: Gamma) -> None:
-    with pytest.raises(CheckpointError, match="can't write the checkpoint .*nowhere"):
+    with pytest.raises(CheckpointError, match=r"can't write the checkpoint .*nowhere"):
         small_gamma.save(tmp_path / "nowhere" / "m.safetensors")
 
 
 @pytest.mark.parametrize("length", [0, 4, 100, 5000])
 def test_a_truncated_file_is_refused(saved: Path, length: int) -> None:
     saved.write_bytes(saved.read_bytes()[:length])
-    with pytest.raises(CheckpointError, match="damaged, cut short or not a .safetensors"):
+    with pytest.raises(CheckpointError, match=r"damaged, cut short or not a .safetensors"):
         load_checkpoint(saved)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="no checkpoint at .*none.safetensors"):
+    with pytest.raises(CheckpointError, match=r"no checkpoint at .*none.safetensors"):
         load_checkpoint(tmp_path / "none.safetensors")
 
 

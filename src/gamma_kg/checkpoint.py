@@ -68,8 +68,8 @@ def save_checkpoint(path: str | Path, model: GammaModel, provenance: Mapping[str
     try:
         save_file(weights, temporary, metadata=metadata)
         os.replace(temporary, path)
-    except OSError as error:
-        raise CheckpointError(f"can't write the checkpoint {path}: {error.strerror or error}") from error
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"can't write the checkpoint {path}: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
 

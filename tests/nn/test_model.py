@@ -10,11 +10,9 @@ from gamma_kg import Gamma, GammaConfig, KnowledgeGraph
 from gamma_kg.algebra import ALGEBRAS
 from gamma_kg.config import PRESETS
 
-# Each preset and each message function, small enough to run hundreds of times; float64 shows that only rounding differs.
+# Each preset and each message function, small enough to run hundreds of times; in float64 only rounding may differ.
 VARIANTS = {name: config.with_options(dim=6, num_layers=3, mlp_hidden=None) for name, config in PRESETS.items()}
-VARIANTS |= {
-    name: GammaConfig(branches=(name,), dim=6, num_layers=3) for name, a in ALGEBRAS.items() if not a.bilinear
-}
+VARIANTS |= {name: GammaConfig(branches=(name,), dim=6, num_layers=3) for name, a in ALGEBRAS.items() if not a.bilinear}
 MODELS = {name: Gamma.from_config(config, seed=1) for name, config in VARIANTS.items()}
 for gamma in MODELS.values():
     gamma.model.double()
@@ -26,9 +24,7 @@ def graph(triples: np.ndarray, num_entities: int, num_relations: int) -> Knowled
 
 
 def all_queries(kg: KnowledgeGraph) -> tuple[torch.Tensor, torch.Tensor]:
-    source, relation = torch.meshgrid(
-        torch.arange(kg.num_entities), torch.arange(2 * kg.num_relations), indexing="ij"
-    )
+    source, relation = torch.meshgrid(torch.arange(kg.num_entities), torch.arange(2 * kg.num_relations), indexing="ij")
     return source.flatten(), relation.flatten()
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import platform
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from gamma_kg.cli.predict import ModelOption
-
 
 def info(
-    model: Annotated[ModelOption, typer.Argument(help="A checkpoint file; the bundled weights if left out.")] = None,
+    model: Annotated[Path | None, typer.Argument(help="A checkpoint file; the bundled weights if left out.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
     """Versions, parameters, config, which propagation path is in use and how many threads."""
@@ -32,19 +31,19 @@ def info(
     Console().print(table)
 
 
-def collect(model: Any) -> dict[str, Any]:
+def collect(model: Path | None) -> dict[str, Any]:
     """All facts, in the order they are shown."""
     import torch
 
     from gamma_kg import Gamma
-    from gamma_kg.kernels import describe_path
+    from gamma_kg.kernels.native import describe
 
     gamma = Gamma.from_pretrained(model)
     return {
         "gamma-kg": version("gamma-kg"),
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "propagation": describe_path(),
+        "propagation": describe(),
         "threads": torch.get_num_threads(),
         "model": str(model) if model else "bundled weights",
         "parameters": gamma.num_parameters,

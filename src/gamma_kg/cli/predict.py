@@ -21,7 +21,7 @@ MemoryOption = Annotated[
 
 
 def predict(
-    graph: Annotated[str, typer.Argument(help="A file of facts: head, relation, tail.")],
+    graph: Annotated[str, typer.Argument(help="A file of facts (head, relation, tail), or `demo`.")],
     head: Annotated[str | None, typer.Option("--head", "-h", help="Name of the head entity.")] = None,
     relation: Annotated[str | None, typer.Option("--relation", "-r", help="Name of the relation.")] = None,
     tail: Annotated[str | None, typer.Option("--tail", "-t", help="Name of the tail entity.")] = None,
@@ -39,9 +39,10 @@ def predict(
     memory: MemoryOption = None,
 ) -> None:
     """Give two of --head, --relation and --tail; the third is predicted and ranked."""
-    from gamma_kg import Gamma, KnowledgeGraph
+    from gamma_kg import Gamma
+    from gamma_kg.cli.graphs import load_graph
 
-    kg = KnowledgeGraph.from_file(graph, columns=columns.split(",") if columns else None)
+    kg = load_graph(graph, columns=columns.split(",") if columns else None)
     predictions = Gamma.from_pretrained(model).predict(
         kg, head=head, relation=relation, tail=tail, top_k=top_k, include_known=include_known, memory=memory
     )

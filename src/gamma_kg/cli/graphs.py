@@ -1,0 +1,22 @@
+"""How commands name a graph: a file, a folder, an endpoint, `-`, or `demo` for the bundled graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gamma_kg import KnowledgeGraph
+
+DEMO = "demo"
+
+
+def load_graph(name: str, **options: Any) -> KnowledgeGraph:
+    """The graph that a user named on the command line; options as for `read_triples`."""
+    if name == DEMO and not Path(name).exists():
+        from gamma_kg.demo import demo_graph
+
+        return demo_graph()
+    from gamma_kg import KnowledgeGraph
+
+    return KnowledgeGraph.from_file(name, **options)

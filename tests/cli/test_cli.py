@@ -1,0 +1,130 @@
+"""The command line as a user meets it: tables or JSON on stdout, errors in one line on stderr with exit code 2."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gamma_kg import Gamma
+from gamma_kg.cli import main
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> Path:
+    path = tmp_path / "facts.tsv"
+    path.write_text("Ann\tmother of\tBob\nAnn\tmother of\tCleo\nBob\tsibling of\tCleo\n")
+    return path
+
+
+@pytest.fixture
+def model(tmp_path: Path, small_gamma: Gamma) -> Path:
+    path = tmp_path / "model.safetensors"
+    small_gamma.save(path)
+    return path
+
+
+class Run:
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.capsys, self.monkeypatch = capsys, monkeypatch
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        """Exit code, stdout and stderr of `gamma arguments…`."""
+        self.monkeypatch.setattr("sys.argv", ["gamma", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        out, err = self.capsys.readouterr()
+        return int(stop.value.code or 0), out, err
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("COLUMNS", "160")
+    return Run(capsys, monkeypatch)
+
+
+def test_predict_prints_a_table_of_names(run: Run, facts: Path, model: Path) -> None:
+    code, out, err = run("predict", facts, "--head", "Cleo", "--relation", "mother of", "--model", model)
+    assert (code, err) == (0, "")
+    assert "(Cleo, mother of, ?) on 3 facts about 3 entities" in out
+    assert all(name in out for name in ("Ann", "Bob", "Cleo", "probability", "complex"))
+
+
+def test_predict_prints_json_lines_and_nothing_else(run: Run, facts: Path, model: Path) -> None:
+    code, out, err = run(
+        "predict", facts, "--tail", "Cleo", "--relation", "mother of", "-m", model, "--json", "-k", 2, "--include-known"
+    )
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert (code, err, len(rows)) == (0, "", 2)
+    assert rows[0]["score"] >= rows[1]["score"]
+    assert rows[0].keys() == {"name", "score", "probability", "known", "branch_weights", "head", "relation", "tail"}
+    assert all(row["tail"] == "Cleo" and row["head"] == row["name"] for row in rows)
+
+
+def test_info_tells_versions_parameters_path_and_threads(run: Run, model: Path, small_gamma: Gamma) -> None:
+    code, out, _ = run("info", model, "--json")
+    facts = json.loads(out)
+    assert code == 0 and facts["parameters"] == small_gamma.num_parameters
+    assert facts["config"]["branches"] == ["complex", "split-complex"] and facts["threads"] >= 1
+    assert "native" in facts["propagation"] or "plain torch" in facts["propagation"]
+    assert "parameters" in run("info", model)[1]
+
+
+def test_convert_imports_public_weights(run: Run, shared: Path, tmp_path: Path) -> None:
+    target = tmp_path / "ultra.safetensors"
+    code, out, _ = run("convert", shared / "parity" / "ultra_3g.pth", target)
+    assert code == 0 and "168,705 parameters" in out
+    assert Gamma.from_pretrained(target).config.branches == ("real",)
+
+
+def damaged(tmp_path: Path, name: str, content: bytes) -> Path:
+    path = tmp_path / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        (
+            "two.tsv",
+            b"a\tr\tb\nc\tr\n",
+            "two.tsv line 2: expected 3 tab-separated columns (head, relation, tail), found 2",
+        ),
+        ("empty.tsv", b"", "empty"),
+    ],
+)
+def test_a_bad_graph_names_file_and_line(
+    run: Run, tmp_path: Path, model: Path, name: str, content: bytes, complaint: str
+) -> None:
+    code, out, err = run("predict", damaged(tmp_path, name, content), "--head", "a", "--relation", "r", "-m", model)
+    assert (code, out) == (2, "") and complaint in err
+    assert err.startswith("gamma: ") and err.count("\n") == 1 and "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"graph": "nowhere.tsv"}, "nowhere.tsv"),
+        ({"--head": "An"}, "no entity is named 'An' among 3; did you mean 'Ann'?"),
+        ({"--relation": "mother"}, "did you mean 'mother of'?"),
+        ({"--top-k": "0"}, "top_k must be at least 1, got 0"),
+        ({"--tail": "Bob"}, "exactly two of head, relation and tail"),
+        ({"--memory": "lots"}, "800MB or 4GB"),
+        ({"-m": "nowhere.safetensors"}, "no checkpoint at nowhere.safetensors"),
+    ],
+)
+def test_a_bad_question_is_answered_in_one_line(
+    run: Run, facts: Path, model: Path, changes: dict[str, str], complaint: str
+) -> None:
+    options = {"--head": "Ann", "--relation": "mother of", "-m": str(model)} | changes
+    graph = options.pop("graph", str(facts))
+    code, out, err = run("predict", graph, *(word for pair in options.items() for word in pair))
+    assert (code, out) == (2, "") and complaint in err
+    assert err.count("\n") == 1 and "Traceback" not in err
+
+
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"\xff" * 5000])
+def test_a_damaged_checkpoint_is_refused_in_one_line(run: Run, facts: Path, tmp_path: Path, content: bytes) -> None:
+    path = damaged(tmp_path, "bad.safetensors", content)
+    code, out, err = run("predict", facts, "--head", "Ann", "--relation", "mother of", "-m", path)
+    assert (code, out, err.count("\n")) == (2, "", 1) and "bad.safetensors" in err
