@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.training.batch import Batch, TrainGraph, make_batch
+
+
+@pytest.fixture
+def graph(source: SourceGraph) -> TrainGraph:
+    rng = np.random.default_rng(0)
+    hidden = rng.random(source.num_triples) < 0.3
+    return TrainGraph.build(source.triples[~hidden], 60, 3, source.triples[hidden])
+
+
+def facts(graph: TrainGraph, hidden_too: bool) -> set[tuple[int, int, int]]:
+    if not hidden_too:
+        node, kind, neighbour = graph.edges.slice(0, graph.edges.num_edges)
+        return set(zip(node.tolist(), kind.tolist(), neighbour.tolist(), strict=True))
+    query, answer = np.divmod(graph.known, graph.num_entities)
+    source, relation = np.divmod(query, 2 * graph.num_relations)
+    return set(zip(source.tolist(), relation.tolist(), answer.tolist(), strict=True))
+
+
+def batch_facts(batch: Batch) -> set[tuple[int, int, int]]:
+    node, kind, neighbour = batch.edges.slice(0, batch.edges.num_edges)
+    return set(zip(node.tolist(), kind.tolist(), neighbour.tolist(), strict=True))
+
+
+def named(batch: Batch, mask_BC: torch.Tensor) -> list[tuple[int, int, int]]:
+    rows, columns = mask_BC.nonzero().T
+    entity = columns if batch.candidate_BC is None else batch.candidate_BC[rows, columns]
+    return list(zip(batch.source_B[rows].tolist(), batch.relation_B[rows].tolist(), entity.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("negatives", [5, "all"])
+@pytest.mark.parametrize("max_answers", [1, 4])
+def test_right_answers_are_facts_the_graph_no_longer_shows_and_wrong_ones_are_no_facts(
+    graph: TrainGraph, negatives: int | str, max_answers: int
+) -> None:
+    known = facts(graph, hidden_too=True)
+    for seed in range(10):
+        batch = make_batch(graph, 12, negatives, max_answers, np.random.default_rng(seed))
+        shown = batch_facts(batch)
+        for s, r, answer in named(batch, batch.right_BC):
+            inverse = (answer, (r + 3) % 6, s)
+            assert (s, r, answer) in known
+            assert (s, r, answer) not in shown
+            assert inverse not in shown
+        assert not known & set(named(batch, batch.wrong_BC))
+        assert batch.right_BC.any(dim=1).all()
+
+
+def test_with_all_entities_nothing_but_visible_facts_is_left_out(graph: TrainGraph) -> None:
+    batch = make_batch(graph, 12, "all", 3, np.random.default_rng(1))
+    shown = batch_facts(batch)
+    neither = ~(batch.right_BC | batch.wrong_BC)
+    assert neither.any()
+    assert set(named(batch, neither)) <= shown
+    assert not (batch.right_BC & batch.wrong_BC).any()
+
+
+def test_half_of_the_queries_ask_for_tails_and_half_for_heads(graph: TrainGraph) -> None:
+    batch = make_batch(graph, 10, 5, 1, np.random.default_rng(0))
+    assert (batch.relation_B[:5] < 3).all()
+    assert (batch.relation_B[5:] >= 3).all()
+
+
+def test_one_answer_per_query_removes_only_the_drawn_facts(graph: TrainGraph) -> None:
+    batch = make_batch(graph, 6, 5, 1, np.random.default_rng(0))
+    assert graph.edges.num_edges - batch.edges.num_edges <= 12
+    assert batch.right_BC.sum(1).tolist() == [1] * 6
+    gone = facts(graph, hidden_too=False) - batch_facts(batch)
+    drawn = set(named(batch, batch.right_BC))
+    assert gone == drawn | {(t, (r + 3) % 6, h) for h, r, t in drawn}
+
+
+def test_the_relation_graph_is_that_of_the_whole_graph(graph: TrainGraph) -> None:
+    assert make_batch(graph, 12, 5, 1, np.random.default_rng(0)).relation_graph is graph.relation_graph
+
+
+def test_several_answers_come_first_and_never_twice(graph: TrainGraph) -> None:
+    batch = make_batch(graph, 30, 5, 4, np.random.default_rng(2))
+    assert batch.candidate_BC is not None
+    assert batch.candidate_BC.shape == (30, 9)
+    assert batch.right_BC[:, 0].all()
+    assert batch.right_BC.sum() > 30
+    assert not batch.right_BC[:, 4:].any()
+    rights = [(row, e) for row in range(30) for e in batch.candidate_BC[row][batch.right_BC[row]].tolist()]
+    assert len(rights) == len(set(rights))
+
+
+def test_a_graph_with_fewer_facts_than_the_batch_repeats_them() -> None:
+    graph = TrainGraph.build(np.array([(0, 0, 1), (1, 0, 2)]), 3, 1)
+    batch = make_batch(graph, 8, 2, 1, np.random.default_rng(0))
+    assert len(batch) == 8
+    assert batch.edges.num_edges in (0, 2)
+
+
+def test_a_query_that_everything_answers_has_no_wrong_answers() -> None:
+    graph = TrainGraph.build(np.array([(0, 0, 0), (0, 0, 1)]), 2, 1)
+    batch = make_batch(graph, 2, 3, 1, np.random.default_rng(0))
+    assert not batch.wrong_BC[batch.relation_B == 0].any()
+
+
+def test_parts_of_a_batch_share_its_graph(graph: TrainGraph) -> None:
+    batch = make_batch(graph, 10, "all", 1, np.random.default_rng(0))
+    first, second = batch.part(0, 5), batch.part(5, 10)
+    assert first.edges is second.edges is batch.edges
+    assert torch.equal(torch.cat((first.right_BC, second.right_BC)), batch.right_BC)
