@@ -1,0 +1,80 @@
+"""Scorers that cost nothing to train. A foundation model that does not beat them on a graph should be seen not to.
+
+B queries, N entities, R relations without inverses.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from gamma_kg.graph.graph import KnowledgeGraph
+
+RESTART = 0.15
+ITERATIONS = 30
+
+
+class GraphScorer:
+    """A scorer that prepares something once per graph: `prepare(kg)`, then `score(prepared, source_B, relation_B)`."""
+
+    def __init__(
+        self, prepare: Callable[[KnowledgeGraph], Any], score: Callable[[Any, Tensor, Tensor], Tensor]
+    ) -> None:
+        self._prepare, self._score = prepare, score
+        self._prepared: weakref.WeakKeyDictionary[KnowledgeGraph, Any] = weakref.WeakKeyDictionary()
+
+    def scores(
+        self,
+        kg: KnowledgeGraph,
+        sources: Sequence[int] | Tensor,
+        relations: Sequence[int] | Tensor,
+        memory: str | int | None = None,
+    ) -> Tensor:
+        if kg not in self._prepared:
+            self._prepared[kg] = self._prepare(kg)
+        return self._score(self._prepared[kg], torch.as_tensor(sources), torch.as_tensor(relations))
+
+
+def transition_matrix(kg: KnowledgeGraph) -> sparse.csr_array:
+    """[v, u]: chance to step from u to v along any edge in either direction; each linked pair counts once."""
+    head, _, tail = kg.triples.numpy().T
+    rows, columns = np.concatenate((head, tail)), np.concatenate((tail, head))
+    pairs = np.unique(rows * kg.num_entities + columns)
+    rows, columns = divmod(pairs, max(kg.num_entities, 1))
+    degree = np.bincount(columns, minlength=kg.num_entities)
+    return sparse.csr_array((1 / degree[columns], (rows, columns)), shape=(kg.num_entities, kg.num_entities))
+
+
+def personalised_pagerank(step_NN: sparse.csr_array, source_B: Tensor, relation_B: Tensor) -> Tensor:
+    """Chance to be at each entity for a walker that returns to the source with probability 0.15, (B, N)."""
+    start_NB = np.zeros((step_NN.shape[0], len(source_B)))
+    start_NB[source_B.numpy(), np.arange(len(source_B))] = 1
+    visits_NB = start_NB
+    for _ in range(ITERATIONS):
+        visits_NB = (1 - RESTART) * (step_NN @ visits_NB) + RESTART * start_NB
+    return torch.from_numpy(np.ascontiguousarray(visits_NB.T))
+
+
+def answer_counts(kg: KnowledgeGraph) -> Tensor:
+    """[r, e]: how often e is the answer of relation r in the graph, inverses included, (2R, N)."""
+    head, relation, tail = kg.triples.T
+    counts = torch.zeros(2 * kg.num_relations, kg.num_entities)
+    ones = torch.ones(len(head))
+    counts.index_put_((relation, tail), ones, accumulate=True)
+    counts.index_put_((relation + kg.num_relations, head), ones, accumulate=True)
+    return counts
+
+
+def pagerank_scorer() -> GraphScorer:
+    return GraphScorer(transition_matrix, personalised_pagerank)
+
+
+def frequency_scorer() -> GraphScorer:
+    """The most frequent answers of the relation, whatever the source."""
+    return GraphScorer(answer_counts, lambda counts, source_B, relation_B: counts[relation_B])

@@ -1,0 +1,63 @@
+"""A model by name: a checkpoint file, the bundled weights, or a baseline. Each has a hash that tells it from others."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from gamma_kg.config import PRESETS
+from gamma_kg.errors import CheckpointError, did_you_mean
+from gamma_kg.evaluation.baselines import frequency_scorer, pagerank_scorer
+from gamma_kg.evaluation.evaluate import Scorer
+from gamma_kg.predict import Gamma
+
+BASELINES = ("untrained", "ppr", "frequency")
+UNTRAINED_SEED = 0
+
+
+@dataclass(frozen=True)
+class NamedModel:
+    """A scorer, what to call it, and a hash of all that decides its scores."""
+
+    name: str
+    hash: str
+    scorer: Scorer
+    description: str
+
+
+def resolve_model(name: str | Path | None) -> NamedModel:
+    """None: the bundled weights. "untrained" (or "untrained:PRESET"), "ppr", "frequency", else a checkpoint file."""
+    text = "" if name is None else str(name)
+    if text == "ppr":
+        return NamedModel("ppr", _text_hash("ppr 1"), pagerank_scorer(), "personalised PageRank, restart 0.15")
+    if text == "frequency":
+        return NamedModel("frequency", _text_hash("frequency 1"), frequency_scorer(), "most frequent answers")
+    if text == "untrained" or text.startswith("untrained:"):
+        preset = text.partition(":")[2] or "gamma"
+        return _of_gamma(text, Gamma.from_preset(preset, seed=UNTRAINED_SEED))
+    if text and not Path(text).is_file():
+        hint = did_you_mean(text, [*BASELINES, *(f"untrained:{preset}" for preset in PRESETS)])
+        raise CheckpointError(
+            f"no model {text!r}: wanted a .safetensors checkpoint or one of {', '.join(BASELINES)}{hint}"
+        )
+    return _of_gamma(Path(text).stem if text else "bundled", Gamma.from_pretrained(text or None))
+
+
+def gamma_hash(gamma: Gamma) -> str:
+    """sha256 over config and weights: the same for the same model, wherever its file lies."""
+    digest = hashlib.sha256(gamma.config.model_dump_json().encode())
+    for key, tensor in sorted(gamma.model.state_dict().items()):
+        digest.update(key.encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _of_gamma(name: str, gamma: Gamma) -> NamedModel:
+    description = f"{' & '.join(gamma.config.branches)}, {gamma.num_parameters:,} parameters"
+    source = gamma.provenance.get("source")
+    return NamedModel(name, gamma_hash(gamma), gamma, f"{description}; {source}" if source else description)
+
+
+def _text_hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

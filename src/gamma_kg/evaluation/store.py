@@ -1,0 +1,157 @@
+"""Results on disk: one JSON file per graph, its ranks beside it, and what an interrupted graph had done so far.
+
+Every file carries the key of what it belongs to (model, data, options), so results are never mixed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gamma_kg.errors import DataError
+from gamma_kg.evaluation.evaluate import RivalCounts
+
+FORMAT = "gamma-kg/result/1"
+# How often an unfinished graph is saved: little enough to lose, seldom enough to cost nothing.
+SAVE_EVERY_SECONDS = 5.0
+
+
+def result_key(**parts: Any) -> str:
+    """sha256 over everything that decides a result."""
+    return hashlib.sha256(json.dumps({"format": FORMAT, **parts}, sort_keys=True).encode()).hexdigest()
+
+
+class ResultStore:
+    """The folder of one evaluation run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, dataset: str, split: str) -> Path:
+        return self.folder / (f"{dataset}.json" if split == "test" else f"{dataset}.{split}.json")
+
+    def finished(self, dataset: str, split: str, key: str) -> tuple[dict[str, Any], RivalCounts] | None:
+        """The result with this key, if it is there; a result with another key is refused, not overwritten."""
+        path = self.path(dataset, split)
+        if not path.is_file():
+            return None
+        result = read_result(path)
+        if result.get("key") != key:
+            raise DataError(
+                f"{path} holds the result of another model, other data or other options "
+                f"({_describe(result)}); choose another --out folder, or --fresh to replace it"
+            )
+        ranks = self._ranks_path(path)
+        if not ranks.is_file():
+            return None
+        with np.load(ranks) as arrays:
+            if str(arrays["key"]) != key:
+                return None
+            return result, RivalCounts(arrays["above"], arrays["tied"], arrays["total"])
+
+    def save(self, result: Mapping[str, Any], counts: RivalCounts) -> None:
+        """Ranks first, then the JSON file: where that is, the graph is done."""
+        path = self.path(result["dataset"], result["split"])
+        _write_arrays(self._ranks_path(path), result["key"], counts)
+        write_text(path, json.dumps(plain(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def discard(self, dataset: str, split: str) -> None:
+        self.path(dataset, split).unlink(missing_ok=True)
+        for path in self._partials(dataset, split):
+            path.unlink(missing_ok=True)
+
+    def partial(self, dataset: str, split: str, key: str, size: int, rank: int) -> Partial:
+        """What earlier runs of this graph, by any number of processes, have ranked; ready to be continued."""
+        counts, seconds = RivalCounts.empty(size), 0.0
+        for path in self._partials(dataset, split):
+            with np.load(path) as arrays:
+                if str(arrays["key"]) == key and len(arrays["above"]) == size:
+                    counts.take_over([RivalCounts(arrays["above"], arrays["tied"], arrays["total"])])
+                    seconds = max(seconds, float(arrays["seconds"]))
+        own = self.folder / "ranks" / f"{self.path(dataset, split).stem}.part{rank}.npz"
+        return Partial(own, key, counts, seconds)
+
+    def drop_partials(self, dataset: str, split: str) -> None:
+        for path in self._partials(dataset, split):
+            path.unlink(missing_ok=True)
+
+    def _ranks_path(self, path: Path) -> Path:
+        return self.folder / "ranks" / f"{path.stem}.npz"
+
+    def _partials(self, dataset: str, split: str) -> list[Path]:
+        return sorted((self.folder / "ranks").glob(f"{self.path(dataset, split).stem}.part*.npz"))
+
+
+class Partial:
+    """Ranks of an unfinished graph. `seconds` is the time that earlier runs have spent on it."""
+
+    def __init__(self, path: Path, key: str, counts: RivalCounts, seconds: float) -> None:
+        self.path, self.key, self.counts, self.seconds = path, key, counts, seconds
+        self._started = self._saved = time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        return self.seconds + time.monotonic() - self._started
+
+    def save_now_and_then(self) -> None:
+        if time.monotonic() - self._saved >= SAVE_EVERY_SECONDS:
+            self.save()
+
+    def save(self) -> None:
+        _write_arrays(self.path, self.key, self.counts, seconds=np.float64(self.elapsed))
+        self._saved = time.monotonic()
+
+
+def plain(value: Any) -> Any:
+    """For JSON, which has no NaN: a mean over nothing becomes null."""
+    if isinstance(value, Mapping):
+        return {key: plain(entry) for key, entry in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """A result file; anything else is a `DataError`."""
+    try:
+        result = json.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise DataError(f"{path} can't be read as a result of `gamma evaluate`: {error}") from None
+    if not isinstance(result, dict) or result.get("format") != FORMAT:
+        raise DataError(f"{path} is no result of `gamma evaluate` (format {FORMAT!r} expected)")
+    return result
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        temporary.write_text(text, "utf-8")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise DataError(f"can't write {path}: {error.strerror or error}") from None
+
+
+def _write_arrays(path: Path, key: str, counts: RivalCounts, **more: NDArray[Any] | np.float64) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        with temporary.open("wb") as stream:
+            arrays: dict[str, Any] = {"above": counts.above, "tied": counts.tied, "total": counts.total, **more}
+            np.savez_compressed(stream, key=np.str_(key), **arrays)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise DataError(f"can't write {path}: {error.strerror or error}") from None
+
+
+def _describe(result: Mapping[str, Any]) -> str:
+    options = f", limit {result['limit']}" if result.get("limit") else ""
+    return f"model {result['model']['name']} {result['model']['hash'][:12]}, task {result['task']}{options}"

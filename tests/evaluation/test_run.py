@@ -1,0 +1,258 @@
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gamma_kg.checkpoint import import_ultra
+from gamma_kg.data.benchmark import load_benchmark
+from gamma_kg.errors import ConfigError, DataError
+from gamma_kg.evaluation import queries
+from gamma_kg.evaluation.evaluate import NonFiniteScoreError, RivalCounts, rank_split
+from gamma_kg.evaluation.models import NamedModel, resolve_model
+from gamma_kg.evaluation.queries import QueryPlan
+from gamma_kg.evaluation.run import EvaluationOptions, evaluate_benchmark
+from gamma_kg.evaluation.store import ResultStore
+from gamma_kg.predict import Gamma
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared"
+
+
+class CountingScorer:
+    """Scores that depend on the query alone, and a list of what was asked."""
+
+    def __init__(self, stop_after: int | None = None, poison: tuple[int, int] | None = None) -> None:
+        self.asked: list[tuple[int, int]] = []
+        self.stop_after, self.poison = stop_after, poison
+
+    def scores(self, kg, sources, relations, memory=None):
+        if self.stop_after is not None and len(self.asked) >= self.stop_after:
+            raise KeyboardInterrupt
+        pairs = list(zip(sources.tolist(), relations.tolist(), strict=True))
+        self.asked += pairs
+        rows = [torch.rand(kg.num_entities, generator=torch.Generator().manual_seed(s * 1000 + r)) for s, r in pairs]
+        scores = torch.stack(rows)
+        if self.poison in pairs:
+            scores[pairs.index(self.poison), 3] = float("nan")
+        return scores
+
+
+def named(scorer: CountingScorer, name: str = "counting") -> NamedModel:
+    return NamedModel(name, name, scorer, "for tests")
+
+
+def write_random_folder(folder: Path, num_entities: int, num_train: int, num_test: int) -> Path:
+    """Random facts with three relations; no triple occurs twice."""
+    rng = np.random.default_rng(0)
+    size = 2 * (num_train + num_test)
+    rows = np.unique(rng.integers(0, [num_entities, 3, num_entities], size=(size, 3)), axis=0)
+    rng.shuffle(rows)
+    rows = rows[: num_train + num_test + 6]
+    folder.mkdir()
+    parts = {"train": rows[:num_train], "valid": rows[num_train : num_train + 6], "test": rows[num_train + 6 :]}
+    for part, triples in parts.items():
+        (folder / f"{part}.txt").write_text("".join(f"e{h}\tr{r}\te{t}\n" for h, r, t in triples))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """31 test triples; batches of 4 distinct queries."""
+    monkeypatch.setattr(queries, "BATCH_ROWS", 80)
+    return write_random_folder(tmp_path / "made", num_entities=20, num_train=60, num_test=31)
+
+
+def test_each_distinct_query_is_scored_once_and_every_triple_ranked_both_ways(folder):
+    split = load_benchmark(str(folder)).split("test")
+    scorer, plan = CountingScorer(), QueryPlan.build(split)
+    counts = rank_split(scorer, split, plan)
+    assert len(plan) == 62 and len(scorer.asked) == len(set(scorer.asked)) == plan.num_distinct < 62
+    assert counts.is_complete
+    known = {tuple(t) for t in split.known.tolist()}
+    for i in (0, 17, 40, 61):
+        source, relation, answer = int(plan.source[i]), int(plan.relation[i]), int(plan.answer[i])
+        row = CountingScorer().scores(split, torch.tensor([source]), torch.tensor([relation]))[0]
+        forward = relation < 3
+        rivals = [
+            e
+            for e in range(split.num_entities)
+            if ((source, relation, e) if forward else (e, relation - 3, source)) not in known
+        ]
+        assert counts.published_rank()[i] == 1 + sum(row[e] >= row[answer] for e in rivals)
+
+
+def test_tail_task_ranks_tails_only(folder):
+    split = load_benchmark(str(folder)).split("test")
+    plan = QueryPlan.build(split, tails_only=True)
+    assert len(plan) == 31 and not plan.is_head.any() and plan.relation.max() < 3
+
+
+def test_limit_draws_the_same_triples_for_the_same_seed(folder):
+    split = load_benchmark(str(folder)).split("test")
+    one, two, other = (QueryPlan.build(split, limit=5, seed=s) for s in (1, 1, 2))
+    assert len(np.unique(one.triple)) == 5 and len(one) == 10
+    assert np.array_equal(one.triple, two.triple) and not np.array_equal(one.triple, other.triple)
+
+
+def test_result_file_has_the_metrics_and_is_not_computed_again(folder, tmp_path):
+    benchmark, out = load_benchmark(str(folder)), tmp_path / "out"
+    first = CountingScorer()
+    result = evaluate_benchmark(benchmark, named(first), EvaluationOptions(), out=out)
+    stored = json.loads((out / "made.json").read_text())
+    assert stored == json.loads(json.dumps(result))
+    assert stored["dataset"] == "made" and 0 < stored["mrr"] <= stored["fair"]["mrr"] <= 1
+    assert stored["mrr"] == pytest.approx((stored["tail"]["mrr"] + stored["head"]["mrr"]) / 2)
+    assert -1 < stored["amri"] < 1 and stored["queries"] == 62 and stored["seconds"] > 0
+    again = CountingScorer()
+    assert evaluate_benchmark(benchmark, named(again), EvaluationOptions(), out=out) == stored
+    assert again.asked == []
+
+
+def test_strata_are_added_to_a_finished_result_without_scoring_again(folder, tmp_path):
+    benchmark = load_benchmark(str(folder))
+    evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions(), out=tmp_path)
+    again = CountingScorer()
+    result = evaluate_benchmark(benchmark, named(again), EvaluationOptions(by=("halflink",)), out=tmp_path)
+    strata = result["by"]["halflink"]
+    assert again.asked == [] and sum(stratum["queries"] for stratum in strata.values()) == 62
+    pooled = sum(stratum["mrr"] * stratum["queries"] for stratum in strata.values() if stratum["queries"])
+    assert pooled / 62 == pytest.approx(result["mrr"])
+
+
+def test_interrupted_graph_goes_on_where_it_stopped(folder, tmp_path):
+    benchmark = load_benchmark(str(folder))
+    whole = evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions())
+    stopped, rest = CountingScorer(stop_after=20), CountingScorer()
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_benchmark(benchmark, named(stopped), EvaluationOptions(), out=tmp_path)
+    assert not (tmp_path / "made.json").exists()
+    result = evaluate_benchmark(benchmark, named(rest), EvaluationOptions(), out=tmp_path)
+    assert len(stopped.asked) == 20 and not set(stopped.asked) & set(rest.asked)
+    assert len(stopped.asked) + len(rest.asked) == result["distinct_queries"]
+    assert {key: result[key] for key in ("mrr", "mr", "fair")} == {key: whole[key] for key in ("mrr", "mr", "fair")}
+    assert not list((tmp_path / "ranks").glob("*.part*"))
+
+
+def test_partial_work_of_another_model_is_not_used(folder, tmp_path):
+    benchmark = load_benchmark(str(folder))
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_benchmark(benchmark, named(CountingScorer(stop_after=20)), EvaluationOptions(), out=tmp_path)
+    other = CountingScorer()
+    result = evaluate_benchmark(benchmark, named(other, "other"), EvaluationOptions(), out=tmp_path)
+    assert len(other.asked) == result["distinct_queries"]
+
+
+def test_results_of_another_model_or_other_options_are_refused_until_fresh(folder, tmp_path):
+    benchmark = load_benchmark(str(folder))
+    evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions(), out=tmp_path)
+    with pytest.raises(DataError, match=r"another model.*--out"):
+        evaluate_benchmark(benchmark, named(CountingScorer(), "other"), EvaluationOptions(), out=tmp_path)
+    with pytest.raises(DataError, match="other options"):
+        evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions(limit=3), out=tmp_path)
+    fresh = evaluate_benchmark(
+        benchmark, named(CountingScorer(), "other"), EvaluationOptions(), out=tmp_path, fresh=True
+    )
+    assert json.loads((tmp_path / "made.json").read_text())["model"]["name"] == fresh["model"]["name"] == "other"
+
+
+def test_valid_and_test_results_live_side_by_side(folder, tmp_path):
+    benchmark = load_benchmark(str(folder))
+    for split in ("test", "valid"):
+        evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions(split=split), out=tmp_path)
+    assert {path.name for path in tmp_path.glob("*.json")} == {"made.json", "made.valid.json"}
+
+
+def test_non_finite_scores_stop_the_run_and_name_the_query(folder, tmp_path):
+    benchmark = load_benchmark(str(folder))
+    split = benchmark.split("test")
+    plan = QueryPlan.build(split)
+    at = int(np.flatnonzero(plan.is_head)[0])
+    poison = (int(plan.source[at]), int(plan.relation[at]))
+    name = rf"\(\?, {split.relations[poison[1] - 3]}, {split.entities[poison[0]]}\)"
+    with pytest.raises(NonFiniteScoreError, match=name):
+        evaluate_benchmark(benchmark, named(CountingScorer(poison=poison)), EvaluationOptions(), out=tmp_path)
+    assert not (tmp_path / "made.json").exists()
+
+
+def test_unknown_options_are_refused():
+    for bad in ({"split": "train"}, {"task": "papr"}, {"limit": 0}, {"by": ("patern",)}):
+        with pytest.raises(ConfigError):
+            EvaluationOptions(**bad)
+
+
+def test_rank_counts_of_several_processes_add_up():
+    parts = [RivalCounts.empty(4), RivalCounts.empty(4)]
+    parts[0].above[:2] = parts[0].tied[:2] = parts[0].total[:2] = 1
+    parts[1].above[2:] = parts[1].tied[2:] = parts[1].total[2:] = 2
+    whole = RivalCounts.empty(4)
+    whole.take_over(parts)
+    assert whole.above.tolist() == [1, 1, 2, 2] and whole.is_complete
+
+
+def test_baselines_beat_chance_on_a_graph_made_for_them(tmp_path):
+    # Everybody points at the hub: frequency knows the tail, PageRank too.
+    folder = tmp_path / "star"
+    folder.mkdir()
+    (folder / "train.txt").write_text("".join(f"e{i}\tr\thub\ne{i}\tnear\te{(i + 1) % 30}\n" for i in range(30)))
+    (folder / "test.txt").write_text("new\tr\thub\n")
+    split = load_benchmark(str(folder)).split("test")
+    plan = QueryPlan.build(split, tails_only=True)
+    assert rank_split(resolve_model("frequency").scorer, split, plan).published_rank().tolist() == [1]
+    (folder / "test.txt").write_text("e3\tnear\thub\n")
+    split = load_benchmark(str(folder)).split("test")
+    ranks = rank_split(resolve_model("ppr").scorer, split, QueryPlan.build(split, tails_only=True)).published_rank()
+    assert ranks.tolist() == [1]
+
+
+def test_models_are_told_apart_by_their_hash():
+    hashes = [resolve_model(name).hash for name in ("untrained", "untrained:ultra", "ppr", "frequency", "untrained")]
+    assert len(set(hashes)) == 4 and hashes[0] == hashes[4]
+
+
+def test_damaged_store_entry_is_reported(tmp_path):
+    (tmp_path / "made.json").write_text("{")
+    with pytest.raises(DataError, match=r"made\.json"):
+        ResultStore(tmp_path).finished("made", "test", "key")
+
+
+def test_torchrun_gives_the_result_of_one_process(tmp_path):
+    """Three batches for two processes: none lost, none counted twice, the same to the last bit."""
+    folder = write_random_folder(tmp_path / "made", num_entities=200, num_train=600, num_test=401)
+    torch.set_num_threads(1)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "gamma_kg", "evaluate", str(folder), "--model", "untrained:ultra"]
+    command += ["--by", "halflink", "--out", str(tmp_path / "two")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    children = []
+    for rank in range(2):
+        joined = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        own = environment | {key: str(value) for key, value in joined.items()}
+        children.append(subprocess.Popen(command, env=own, stdout=subprocess.PIPE, text=True))
+    benchmark, options = load_benchmark(str(folder)), EvaluationOptions(by=("halflink",))
+    one = evaluate_benchmark(benchmark, resolve_model("untrained:ultra"), options, out=tmp_path / "one")
+    outputs = [child.communicate(timeout=120)[0] for child in children]
+    assert all(child.returncode == 0 for child in children)
+    assert "made" in outputs[0] and outputs[1] == ""
+    two = json.loads((tmp_path / "two" / "made.json").read_text())
+    assert two["processes"] == 2 and two["distinct_queries"] > 2 * queries.LARGEST_BATCH
+    costs = ("seconds", "queries_per_second", "peak_memory_mb", "processes")
+    assert {k: v for k, v in one.items() if k not in costs} == {k: v for k, v in two.items() if k not in costs}
+    with np.load(tmp_path / "one/ranks/made.npz") as a, np.load(tmp_path / "two/ranks/made.npz") as b:
+        assert all(np.array_equal(a[key], b[key]) for key in ("above", "tied", "total"))
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the benchmark files and public weights are not beside the project")
+@pytest.mark.parametrize(("name", "mrr", "within"), [("nell-v1", 0.7239, 0.01), ("metafam", 0.3298, 0.002)])
+def test_public_weights_rank_as_the_official_code_does(name, mrr, within):
+    benchmark = load_benchmark(name, SHARED / "datasets")
+    gamma = Gamma.from_checkpoint(import_ultra(SHARED / "parity" / "ultra_3g.pth"))
+    result = evaluate_benchmark(benchmark, NamedModel("ultra_3g", "", gamma, ""), EvaluationOptions())
+    assert result["mrr"] == pytest.approx(mrr, abs=within)
