@@ -6,7 +6,20 @@ import sys
 
 import typer
 
-from gamma_kg.cli import convert, datasets, demo, evaluate, info, patterns, predict, pretrain
+from gamma_kg.cli import (
+    ablate,
+    convert,
+    curve,
+    datasets,
+    demo,
+    evaluate,
+    finetune,
+    info,
+    patterns,
+    predict,
+    pretrain,
+    select,
+)
 from gamma_kg.errors import GammaError
 
 app = typer.Typer(
@@ -21,6 +34,10 @@ app.command("predict")(predict.predict)
 app.command("info")(info.info)
 app.command("convert")(convert.convert)
 app.command("pretrain")(pretrain.pretrain)
+app.command("finetune")(finetune.finetune)
+app.command("select")(select.select)
+app.command("curve")(curve.curve)
+app.command("ablate")(ablate.ablate)
 app.add_typer(datasets.app, name="datasets")
 app.command("evaluate")(evaluate.evaluate)
 app.command("patterns")(patterns.patterns)

@@ -1,0 +1,23 @@
+"""gamma ablate: train variants under one budget and compare them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gamma_kg.cli.pretrain import DataDir, SetOption
+
+
+def ablate(
+    plan: Annotated[Path, typer.Argument(help="A TOML file; configs/ablate-*.toml are the paper's tables.")],
+    set_: SetOption = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the results; runs/<name of the plan> when not given.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Train a list of variants with equal budget, evaluate them and write the table. Start again to go on."""
+    from gamma_kg.training.ablation import read_plan, run_ablation
+
+    table = run_ablation(read_plan(plan, set_ or []), out or Path("runs") / plan.stem, data_dir=data_dir)
+    print(table)

@@ -1,0 +1,46 @@
+"""gamma finetune: adapt a model to one graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gamma_kg.cli.pretrain import DataDir, SetOption
+
+
+def finetune(
+    target: Annotated[str, typer.Argument(help="A benchmark, a folder with train and valid files, or a file of triples.")],
+    model: Annotated[
+        Path | None, typer.Option(help="Weights to start from (.safetensors, or ULTRA's .pth); the bundled ones if not given.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file with other options than the usual ones.")] = None,
+    set_: SetOption = None,
+    minutes: Annotated[float | None, typer.Option(help="Budget by the clock.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/finetune-<target> when not given.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, exactly.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Train on one graph from trained weights; stops when validation no longer improves. Result: OUT/best.safetensors."""
+    from gamma_kg.training.config import TrainConfig, read_config, set_option
+    from gamma_kg.training.finetune import finetune_config, load_start, load_target, run_finetune
+
+    goal = load_target(target, data_dir)
+    start = load_start(model)
+    if config is not None:
+        options = read_config(config).model_dump(mode="json")
+    else:
+        options = finetune_config(goal).model_dump(mode="json")
+    name = goal.source.graph.name
+    options |= {"sources": [name], "validation": [name]}
+    if minutes is not None:
+        options |= {"minutes": minutes, "steps": None}
+    for change in set_ or []:
+        set_option(options, change)
+    folder = out or Path("runs") / f"finetune-{name}"
+    outcome = run_finetune(goal, start, TrainConfig.parse(options), folder, resume=resume)
+    first = next((record["mean"] for record in outcome.validations if record["step"] == 0), None)
+    before = f"validation MRR {first:.4f} → " if first is not None else "validation MRR "
+    print(f"{outcome.status}: {before}{outcome.counters.best_mrr:.4f} (step {outcome.counters.best_step})")
+    print(f"weights: {folder / 'best.safetensors'}")

@@ -1,0 +1,172 @@
+"""Ablations: a list of presets trained under one equal budget, evaluated alike, in one table.
+
+Same seeds, same data order, same budget for every row. Finished rows are kept in the folder, one file each, so an
+ablation that was stopped goes on where it was; a row that was being trained is resumed inside.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from gamma_kg.checkpoint import load_checkpoint
+from gamma_kg.config import FrozenConfig, preset
+from gamma_kg.data.benchmark import Split, load_benchmark
+from gamma_kg.errors import ConfigError
+from gamma_kg.evaluation.evaluate import rank_split
+from gamma_kg.evaluation.metrics import rank_metrics
+from gamma_kg.evaluation.queries import QueryPlan
+from gamma_kg.nn.model import GammaModel
+from gamma_kg.predict import Gamma
+from gamma_kg.training.config import TrainConfig, set_option
+from gamma_kg.training.pretrain import run_config
+from gamma_kg.training.run_folder import RunFolder, write_whole
+
+
+class AblationPlan(FrozenConfig):
+    """What is compared, how it is trained, what it is judged on."""
+
+    title: str
+    rows: dict[str, str]
+    """Label in the table → preset."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    train: dict[str, Any] = Field(default_factory=dict)
+    """Options of `TrainConfig` that all rows share; model and seed come from the row."""
+    datasets: tuple[str, ...]
+    """Benchmarks on which the trained models are evaluated, zero-shot."""
+    split: Literal["valid", "test"] = "test"
+    limit: int | None = Field(None, ge=1)
+    """Triples per benchmark; all when None."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.rows or not self.seeds or not self.datasets:
+            raise ValueError("a plan needs rows, seeds and datasets")
+        for key in ("model", "seed"):
+            if key in self.train:
+                raise ValueError(f"train.{key}: comes from the plan's {'rows' if key == 'model' else 'seeds'}")
+        for name in self.rows.values():
+            preset(name)
+        self.config(next(iter(self.rows.values())), 0)
+        return self
+
+    def config(self, preset_name: str, seed: int) -> TrainConfig:
+        """The training config of one row and seed."""
+        return TrainConfig.parse({**self.train, "model": preset_name, "seed": seed}, where="train")
+
+
+def read_plan(path: str | Path, changes: Iterable[str] = ()) -> AblationPlan:
+    """A plan file with `key=value` changes of its train options (`seeds` and `limit` too)."""
+    path = Path(path)
+    try:
+        options = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"can't read the plan {path}: {error.strerror or error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not a TOML file: {error}") from None
+    for change in changes:
+        set_option(options if change.partition("=")[0] in AblationPlan.model_fields else options["train"], change)
+    return AblationPlan.parse(options, where=str(path))
+
+
+def run_ablation(
+    plan: AblationPlan, out: Path, *, data_dir: str | Path | None = None, report: Callable[[str], None] = print
+) -> str:
+    """Train and evaluate what is missing; returns the table, which is also written to `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    splits = {name: load_benchmark(name, data_dir) for name in plan.datasets}
+    loaded = {benchmark.name: benchmark.split(plan.split) for benchmark in splits.values()}
+    groups = {benchmark.name: benchmark.group for benchmark in splits.values()}
+    results: dict[str, list[dict[str, Any]]] = {}
+    for seed in plan.seeds:
+        for label, name in plan.rows.items():
+            results.setdefault(label, []).append(_row(plan, name, seed, out, loaded, data_dir, report))
+            table = table_of(plan, results, groups)
+            write_whole(out / "table.md", lambda file, text=table: file.write_text(text, encoding="utf-8"))  # type: ignore[misc]
+    write_whole(out / "table.json", lambda file: file.write_text(json.dumps(results, indent=1)))
+    return table
+
+
+def _row(
+    plan: AblationPlan,
+    preset_name: str,
+    seed: int,
+    out: Path,
+    splits: Mapping[str, Split],
+    data_dir: str | Path | None,
+    report: Callable[[str], None],
+) -> dict[str, Any]:
+    """One preset and seed: from its file, or trained and evaluated now."""
+    config = plan.config(preset_name, seed)
+    judged = {"split": plan.split, "limit": plan.limit, "datasets": sorted(splits)}
+    made_by = {"train": config.model_dump(mode="json"), **judged}
+    path = out / f"{preset_name}-seed{seed}.json"
+    if path.is_file():
+        row: dict[str, Any] = json.loads(path.read_text())
+        if row["made_by"] == made_by:
+            return row
+        raise ConfigError(f"{path} was made by another plan; choose another --out, or delete it to make it again")
+    folder = RunFolder(out / f"{preset_name}-seed{seed}")
+    report(f"{preset_name}, seed {seed}")
+    outcome = run_config(config, folder.path, resume=folder.state_path.is_file(), data_dir=data_dir)
+    if outcome.status == "stopped":
+        raise KeyboardInterrupt
+    checkpoint = load_checkpoint(folder.checkpoint_path(outcome.counters.step, average=config.ema_decay > 0))
+    model = checkpoint.build()
+    row = {
+        "preset": preset_name,
+        "seed": seed,
+        "parameters": model.num_parameters,
+        "steps": outcome.counters.step,
+        "samples": outcome.counters.samples,
+        "metrics": evaluate_model(model, splits, plan.limit),
+        "made_by": made_by,
+    }
+    write_whole(path, lambda file: file.write_text(json.dumps(row, indent=1)))
+    return row
+
+
+def evaluate_model(model: GammaModel, splits: Mapping[str, Split], limit: int | None) -> dict[str, dict[str, float]]:
+    """MRR and Hits@10 per benchmark, by the published rank."""
+    gamma, found = Gamma(model), {}
+    for name, split in splits.items():
+        counts = rank_split(gamma, split, QueryPlan.build(split, limit=limit))
+        metrics = rank_metrics(counts.published_rank())
+        found[name] = {"mrr": metrics["mrr"], "hits@10": metrics["hits@10"]}
+    return found
+
+
+def table_of(plan: AblationPlan, results: Mapping[str, Sequence[Mapping[str, Any]]], groups: Mapping[str, str]) -> str:
+    """The table as in the paper: a line per variant, mean ± deviation over seeds, per group and in total."""
+    columns = {group: [n for n, g in groups.items() if g == group] for group in dict.fromkeys(groups.values())}
+    if len(columns) > 1:
+        columns["total"] = list(groups)
+    head = ["variant", "parameters", "samples"]
+    head += [f"{group} ({len(names)}) {metric}" for group, names in columns.items() for metric in ("MRR", "H@10")]
+    lines = [f"# {plan.title}", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    for label, rows in results.items():
+        cells = [label, f"{rows[0]['parameters']:,}", f"{statistics.mean(row['samples'] for row in rows):,.0f}"]
+        for names in columns.values():
+            for metric in ("mrr", "hits@10"):
+                means = [statistics.mean(row["metrics"][name][metric] for name in names) for row in rows]
+                cells.append(mean_and_deviation(means))
+        lines.append(f"| {' | '.join(cells)} |")
+    budget = f"{plan.train.get('steps') or ''} steps" if plan.train.get("steps") else f"{plan.train.get('minutes')} minutes"
+    capped = f", {plan.limit} triples each" if plan.limit else ""
+    seeds = max(len(rows) for rows in results.values())
+    lines += ["", f"{budget} a row, {seeds} seed(s), {plan.split} sets{capped}: {', '.join(groups)}.", ""]
+    return "\n".join(lines)
+
+
+def mean_and_deviation(values: Sequence[float]) -> str:
+    """'.341 ± .004'; one value has no deviation."""
+    mean = f"{statistics.mean(values):.3f}".removeprefix("0")
+    if len(values) < 2:
+        return mean
+    return f"{mean} ± {f'{statistics.stdev(values):.3f}'.removeprefix('0')}"
