@@ -74,7 +74,9 @@ def test_a_source_smaller_than_the_bounds_is_taken_whole() -> None:
 
 def test_the_same_generator_state_gives_the_same_subgraph() -> None:
     source = random_source(4)
-    first, second = (sample_subgraph(source, SubgraphOptions(entities=(20, 90)), np.random.default_rng(9)) for _ in "12")
+    first, second = (
+        sample_subgraph(source, SubgraphOptions(entities=(20, 90)), np.random.default_rng(9)) for _ in "12"
+    )
     assert np.array_equal(first.triples, second.triples)
     assert np.array_equal(first.hidden, second.hidden)
 

@@ -13,7 +13,9 @@ from gamma_kg.cli.pretrain import DataDir, SetOption
 def ablate(
     plan: Annotated[Path, typer.Argument(help="A TOML file; configs/ablate-*.toml are the paper's tables.")],
     set_: SetOption = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the results; runs/<name of the plan> when not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results; runs/<name of the plan> when not given.")
+    ] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Train a list of variants with equal budget, evaluate them and write the table. Start again to go on."""

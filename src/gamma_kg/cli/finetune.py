@@ -11,9 +11,12 @@ from gamma_kg.cli.pretrain import DataDir, SetOption
 
 
 def finetune(
-    target: Annotated[str, typer.Argument(help="A benchmark, a folder with train and valid files, or a file of triples.")],
+    target: Annotated[
+        str, typer.Argument(help="A benchmark, a folder with train and valid files, or a file of triples.")
+    ],
     model: Annotated[
-        Path | None, typer.Option(help="Weights to start from (.safetensors, or ULTRA's .pth); the bundled ones if not given.")
+        Path | None,
+        typer.Option(help="Weights to start from (.safetensors, ULTRA's .pth); the bundled ones if not given."),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with other options than the usual ones.")] = None,
     set_: SetOption = None,
@@ -22,7 +25,7 @@ def finetune(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, exactly.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Train on one graph from trained weights; stops when validation no longer improves. Result: OUT/best.safetensors."""
+    """Train on one graph from trained weights until validation no longer improves. Result: OUT/best.safetensors."""
     from gamma_kg.training.config import TrainConfig, read_config, set_option
     from gamma_kg.training.finetune import finetune_config, load_start, load_target, run_finetune
 

@@ -15,7 +15,9 @@ def select(
     datasets: Annotated[str, typer.Option(help="Benchmarks whose validation sets decide, with commas between.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="Validation triples per benchmark.")] = 500,
     last: Annotated[int, typer.Option(min=0, help="Only the checkpoints of the last so many steps; 0: all.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Where the chosen one goes; RUN/selected.safetensors when not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where the chosen one goes; RUN/selected.safetensors when not given.")
+    ] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Evaluate the saved checkpoints on validation sets and keep the best (VGCS). Test sets are not read."""

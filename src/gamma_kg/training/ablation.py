@@ -157,7 +157,9 @@ def table_of(plan: AblationPlan, results: Mapping[str, Sequence[Mapping[str, Any
                 means = [statistics.mean(row["metrics"][name][metric] for name in names) for row in rows]
                 cells.append(mean_and_deviation(means))
         lines.append(f"| {' | '.join(cells)} |")
-    budget = f"{plan.train.get('steps') or ''} steps" if plan.train.get("steps") else f"{plan.train.get('minutes')} minutes"
+    budget = (
+        f"{plan.train.get('steps') or ''} steps" if plan.train.get("steps") else f"{plan.train.get('minutes')} minutes"
+    )
     capped = f", {plan.limit} triples each" if plan.limit else ""
     seeds = max(len(rows) for rows in results.values())
     lines += ["", f"{budget} a row, {seeds} seed(s), {plan.split} sets{capped}: {', '.join(groups)}.", ""]

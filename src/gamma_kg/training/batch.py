@@ -84,9 +84,7 @@ class Batch:
         return found
 
 
-def make_batch(
-    graph: TrainGraph, size: int, negatives: int | str, max_answers: int, rng: np.random.Generator
-) -> Batch:
+def make_batch(graph: TrainGraph, size: int, negatives: int | str, max_answers: int, rng: np.random.Generator) -> Batch:
     """Random facts as queries, the first half asking for tails, the others for heads; their edges are removed."""
     drawn = rng.choice(len(graph.triples), size=size, replace=len(graph.triples) < size)
     head, relation, tail = graph.triples[drawn].T

@@ -1,4 +1,4 @@
-"""Loss and validation curves of a run as SVG, in an HTML page that needs nothing else; PNG where matplotlib is there."""
+"""Loss and validation curves of a run as SVG, in an HTML page that needs nothing else; PNG by matplotlib."""
 
 from __future__ import annotations
 
@@ -133,7 +133,9 @@ def write_png(folder: RunFolder, out: Path) -> None:
         for number, (name, points) in enumerate(lines.items()):
             faint = name == "batch"
             colour = COLOURS[number % len(COLOURS)]
-            axis.plot(*zip(*points, strict=True), label=name, color=colour, alpha=0.35 if faint else 1, lw=1 if faint else 2)
+            axis.plot(
+                *zip(*points, strict=True), label=name, color=colour, alpha=0.35 if faint else 1, lw=1 if faint else 2
+            )
         axis.set(title=title, xlabel="minutes")
         axis.legend(fontsize=8)
         axis.grid(alpha=0.3)

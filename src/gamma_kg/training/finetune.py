@@ -43,7 +43,9 @@ class Target:
 def finetune_config(target: Target) -> TrainConfig:
     """The recipe where the user gives none."""
     whole = target.source.graph.num_triples <= WHOLE_UP_TO
-    sampling = {"sampler": "full"} if whole else {"sampler": "subgraph", "entities": (1000, 6000), "max_triples": 60_000}
+    sampling = (
+        {"sampler": "full"} if whole else {"sampler": "subgraph", "entities": (1000, 6000), "max_triples": 60_000}
+    )
     stage = Stage.parse({**sampling, "batch_size": 16, "negatives": 512, "max_answers": 2, "drop_chance": 0.0})
     return TrainConfig(
         sources=(target.source.graph.name,),
@@ -96,9 +98,7 @@ def load_target(name: str, data_dir: str | Path | None = None, seed: int = 0) ->
         return Target(NamedSource(source, file_sha256(path)), split)
     benchmark = load_benchmark(name, data_dir)
     train_split = benchmark.split("train")
-    source = SourceGraph.build(
-        benchmark.name, train_split.graph, train_split.num_entities, train_split.num_relations
-    )
+    source = SourceGraph.build(benchmark.name, train_split.graph, train_split.num_entities, train_split.num_relations)
     return Target(NamedSource(source, benchmark.data_hash("train")), benchmark.split("valid"))
 
 

@@ -1,6 +1,6 @@
 """The one loop: pre-training, fine-tuning and ablations differ by config.
 
-    config + sources → stream of batches → loss → step → log, validate, save; again until the budget is used
+config + sources → stream of batches → loss → step → log, validate, save; again until the budget is used
 """
 
 from __future__ import annotations
@@ -190,7 +190,8 @@ class Trainer:
         self._log({"kind": "event", "event": f"{what} not finite"})
         raise TrainingError(
             f"the {what} is {float(value.detach())} at step {self.count.step}, so the run has diverged; "
-            f"the batch is in {path}, the last good state in {self.folder.state_path}. Try a lower learning_rate, and --resume"
+            f"the batch is in {path}, the last good state in {self.folder.state_path}. "
+            "Try a lower learning_rate, and --resume"
         )
 
     def _save(self, stream: BatchStream) -> None:

@@ -40,7 +40,8 @@ class LiveLine:
         elif record["kind"] == "validation":
             sets = " ".join(f"{name} {mrr:.3f}" for name, mrr in record["mrr"].items())
             self._validation = f"  MRR {record['mean']:.3f}"
-            self._write(f"step {record['step']:,}  validation MRR {record['mean']:.4f}  ({sets}; {record['took']:.0f} s)")
+            mean, took = f"{record['mean']:.4f}", f"{record['took']:.0f} s"
+            self._write(f"step {record['step']:,}  validation MRR {mean}  ({sets}; {took})")
         else:
             self._write(f"step {record['step']:,}  {record['event']}")
 
@@ -86,14 +87,14 @@ def tensorboard_watcher(folder: RunFolder) -> Watcher:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise ConfigError("tensorboard = true needs TensorBoard: pip install 'gamma-kg[track]'") from None
-    writer = SummaryWriter(str(folder.path / "tensorboard"))  # type: ignore[no-untyped-call]
+    writer = SummaryWriter(str(folder.path / "tensorboard"))
 
     def watch(record: Mapping[str, Any]) -> None:
         scalars = {key: value for key, value in record.items() if isinstance(value, float)}
         scalars |= {f"mrr/{name}": mrr for name, mrr in record.get("mrr", {}).items()}
         for key, value in scalars.items():
-            writer.add_scalar(f"{record['kind']}/{key}", value, record["step"])  # type: ignore[no-untyped-call]
+            writer.add_scalar(f"{record['kind']}/{key}", value, record["step"])
         if record["kind"] != "train":
-            writer.flush()  # type: ignore[no-untyped-call]
+            writer.flush()
 
     return watch

@@ -1,10 +1,10 @@
 """The folder of a run: config, log, checkpoints, and the state from which it goes on. Every file appears whole.
 
-    config.json            what was asked for
-    log.jsonl              one record per line: training, validation, events
-    state.pt               weights, average, optimiser, counters: only tensors and numbers, read without code
-    checkpoints/step-N.safetensors and step-N.ema.safetensors, the last few of them
-    best.safetensors       the weights with the best mean validation MRR
+config.json            what was asked for
+log.jsonl              one record per line: training, validation, events
+state.pt               weights, average, optimiser, counters: only tensors and numbers, read without code
+checkpoints/step-N.safetensors and step-N.ema.safetensors, the last few of them
+best.safetensors       the weights with the best mean validation MRR
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""VGCS, validation-guided checkpoint selection: the saved checkpoint with the best mean validation MRR (MODEL.md §8)."""
+"""VGCS, validation-guided checkpoint selection: the saved checkpoint with the best mean validation MRR."""
 
 from __future__ import annotations
 
