@@ -18,6 +18,7 @@ from gamma_kg.cli import (
     patterns,
     predict,
     pretrain,
+    report,
     select,
 )
 from gamma_kg.errors import GammaError
@@ -41,6 +42,7 @@ app.command("ablate")(ablate.ablate)
 app.add_typer(datasets.app, name="datasets")
 app.command("evaluate")(evaluate.evaluate)
 app.command("patterns")(patterns.patterns)
+app.command("report")(report.report)
 
 
 def main() -> None:

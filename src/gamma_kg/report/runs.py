@@ -1,0 +1,104 @@
+"""Result files of `gamma evaluate`, gathered into one run per model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gamma_kg.data.catalog import GROUPS, PRETRAINING, catalog
+from gamma_kg.errors import DataError
+from gamma_kg.evaluation.models import BASELINES
+from gamma_kg.evaluation.store import FORMAT, read_result
+from gamma_kg.report.published import published
+
+
+@dataclass(frozen=True)
+class Run:
+    """The results of one model: `results[dataset]` is a result record."""
+
+    name: str
+    model_hash: str
+    description: str
+    results: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.name.partition(":")[0] in BASELINES
+
+    def values(self, datasets: Iterable[str], metric: str = "mrr") -> list[float]:
+        return [float(self.results[name][metric]) for name in datasets]
+
+
+def load_runs(folders: Sequence[Path], split: str = "test") -> list[Run]:
+    """One run per model found in the folders. The same graph twice for one model is an error, never a choice."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    names: dict[str, tuple[str, str]] = {}
+    for folder in folders:
+        for path in _result_files(folder):
+            result = read_result(path)
+            if result["split"] != split:
+                continue
+            model = result["model"]
+            results = found.setdefault(model["hash"], {})
+            earlier = results.get(result["dataset"])
+            if earlier is not None and earlier["key"] != result["key"]:
+                raise DataError(
+                    f"{path}: a second, different result of {model['name']} on {result['dataset']} "
+                    "(other data or options); report one folder of each kind at a time"
+                )
+            results[result["dataset"]] = result
+            names.setdefault(model["hash"], (model["name"], model.get("description", "")))
+    if not found:
+        where = ", ".join(str(folder) for folder in folders)
+        raise DataError(f"no results of the {split} split in {where}: run `gamma evaluate … --out DIR` first")
+    runs = []
+    for model_hash, results in found.items():
+        name, description = names[model_hash]
+        if sum(other[0] == name for other in names.values()) > 1:
+            name = f"{name} {model_hash[:6]}"
+        runs.append(Run(name, model_hash, description, results))
+    return runs
+
+
+def common_graphs(runs: Sequence[Run]) -> list[str]:
+    """Graphs that every run has, in the order of the catalogue; graphs it does not know come last."""
+    shared = set.intersection(*(set(run.results) for run in runs))
+    known = [slug for slug in catalog() if slug in shared]
+    return known + sorted(shared - set(known))
+
+
+def paper_groups(graphs: Sequence[str]) -> dict[str, list[str]]:
+    """The paper's groups among these graphs: pre-training graphs and graphs it does not report are left out."""
+    reported = [g for g in graphs if g in published().results and g not in PRETRAINING]
+    groups = {group: [g for g in reported if catalog()[g].group == group] for group in GROUPS}
+    return groups | {"total": reported}
+
+
+def leakage_groups(graphs: Sequence[str]) -> dict[str, list[str]]:
+    """Graphs of families without test triples in the pre-training graphs, and the rest."""
+    by_kind = {
+        kind: [g for g in graphs if g in catalog() and catalog()[g].leakage == kind] for kind in ("free", "related")
+    }
+    return {"leakage-free families": by_kind["free"], "families related to pre-training": by_kind["related"]}
+
+
+def runs_with_strata(runs: Sequence[Run], by: str) -> list[Run]:
+    """The runs that were evaluated `--by` this."""
+    return [run for run in runs if any(result.get("by", {}).get(by) for result in run.results.values())]
+
+
+def stratum_results(run: Run, by: str, stratum: str, graphs: Iterable[str]) -> list[Mapping[str, Any]]:
+    """What the run has for a stratum, one entry per graph that has queries in it."""
+    found = (run.results[graph].get("by", {}).get(by, {}).get(stratum) for graph in graphs)
+    return [entry for entry in found if entry and entry["queries"]]
+
+
+def _result_files(folder: Path) -> list[Path]:
+    if folder.is_file():
+        return [folder]
+    if not folder.is_dir():
+        raise DataError(f"no folder {folder}: wanted the --out folder of `gamma evaluate`")
+    # Other tools may leave JSON files there as well.
+    return [path for path in sorted(folder.glob("*.json")) if f'"{FORMAT}"' in path.read_text("utf-8", "replace")[:400]]
