@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -24,7 +23,7 @@ from gamma_kg.evaluation.metrics import rank_metrics
 from gamma_kg.evaluation.queries import QueryPlan
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.predict import Gamma
-from gamma_kg.training.config import TrainConfig, set_option
+from gamma_kg.training.config import TrainConfig, read_options, set_option
 from gamma_kg.training.pretrain import run_config
 from gamma_kg.training.run_folder import RunFolder, write_whole
 
@@ -62,14 +61,16 @@ class AblationPlan(FrozenConfig):
 
 
 def read_plan(path: str | Path, changes: Iterable[str] = ()) -> AblationPlan:
-    """A plan file with `key=value` changes of its train options (`seeds` and `limit` too)."""
-    path = Path(path)
-    try:
-        options = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"can't read the plan {path}: {error.strerror or error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not a TOML file: {error}") from None
+    """A plan file with `key=value` changes of its train options (of `seeds` and the like too).
+
+    `base` in [train] names a config file from which all other options come.
+    """
+    options = read_options(path)
+    train = options.setdefault("train", {})
+    if "base" in train:
+        options["train"] = {**read_options(Path(path).parent / train.pop("base")), **train}
+        for key in ("model", "seed"):
+            options["train"].pop(key, None)
     for change in changes:
         set_option(options if change.partition("=")[0] in AblationPlan.model_fields else options["train"], change)
     return AblationPlan.parse(options, where=str(path))
@@ -157,9 +158,8 @@ def table_of(plan: AblationPlan, results: Mapping[str, Sequence[Mapping[str, Any
                 means = [statistics.mean(row["metrics"][name][metric] for name in names) for row in rows]
                 cells.append(mean_and_deviation(means))
         lines.append(f"| {' | '.join(cells)} |")
-    budget = (
-        f"{plan.train.get('steps') or ''} steps" if plan.train.get("steps") else f"{plan.train.get('minutes')} minutes"
-    )
+    steps, minutes = plan.train.get("steps"), plan.train.get("minutes")
+    budget = f"{steps:,} steps" if steps else f"{minutes} minutes"
     capped = f", {plan.limit} triples each" if plan.limit else ""
     seeds = max(len(rows) for rows in results.values())
     lines += ["", f"{budget} a row, {seeds} seed(s), {plan.split} sets{capped}: {', '.join(groups)}.", ""]

@@ -149,16 +149,23 @@ class TrainConfig(FrozenConfig):
 
 def read_config(path: str | Path, changes: Iterable[str] = ()) -> TrainConfig:
     """A config file with `key=value` changes on top; keys may be dotted (`stages.0.batch_size=8`)."""
+    options = read_options(path)
+    for change in changes:
+        set_option(options, change)
+    return TrainConfig.parse(options, where=str(path))
+
+
+def read_options(path: str | Path) -> dict[str, Any]:
+    """The options of a TOML file. `base = "other.toml"` takes over what that file says and this one does not."""
     path = Path(path)
     try:
         options = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise ConfigError(f"can't read the config {path}: {error.strerror or error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
-    for change in changes:
-        set_option(options, change)
-    return TrainConfig.parse(options, where=str(path))
+    base = options.pop("base", None)
+    return options if base is None else {**read_options(path.parent / base), **options}
 
 
 def set_option(options: dict[str, Any], change: str) -> None:

@@ -43,17 +43,16 @@ class RunFolder:
     def best_path(self) -> Path:
         return self.path / "best.safetensors"
 
-    @property
-    def is_used(self) -> bool:
-        return self.log_path.exists() or self.state_path.exists()
-
     def start(self, config: TrainConfig, *, resume: bool) -> None:
         """Make the folder; an old run is only touched to go on with it."""
         if resume and not self.state_path.is_file():
             raise TrainingError(f"nothing to resume in {self.path}: no {self.state_path.name} there")
-        if not resume and self.is_used:
+        if not resume and self.state_path.exists():
             raise TrainingError(f"{self.path} holds a run already: go on with --resume, or choose another --out")
         (self.path / "checkpoints").mkdir(parents=True, exist_ok=True)
+        if not resume:
+            # What a run left behind that died before its first checkpoint.
+            self.log_path.unlink(missing_ok=True)
         write_whole(self.path / "config.json", lambda file: file.write_text(config.model_dump_json(indent=1)))
 
     def config(self) -> TrainConfig:
