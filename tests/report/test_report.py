@@ -1,0 +1,163 @@
+import csv
+import io
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from gamma_kg.data.catalog import GROUPS, PRETRAINING, catalog
+from gamma_kg.errors import ConfigError, DataError
+from gamma_kg.evaluation.store import FORMAT
+from gamma_kg.report.compare import compare
+from gamma_kg.report.published import published
+from gamma_kg.report.render import FORMATS, render
+from gamma_kg.report.runs import leakage_groups, load_runs, paper_groups
+from gamma_kg.report.svg import difference_bars, grouped_bars
+from gamma_kg.report.tables import group_table, report_tables
+
+
+def result(dataset, model, mrr, **more):
+    fair = {"mrr": mrr + 0.01, "hits@1": mrr, "hits@3": mrr, "hits@10": mrr + 0.1, "mr": 5.0}
+    metrics = {"mrr": mrr, "hits@1": mrr, "hits@3": mrr, "hits@10": mrr + 0.1, "mr": 5.0, "amri": 0.5, "fair": fair}
+    facts = {"format": FORMAT, "dataset": dataset, "group": catalog()[dataset].group, "split": "test", "limit": None}
+    facts |= {"queries": 10, "seconds": 1.0, "leakage": catalog()[dataset].leakage, "key": f"{dataset} {model}"}
+    facts |= {"model": {"name": model, "hash": f"hash of {model}", "description": "made up"}, "by": {}}
+    return facts | metrics | more
+
+
+def write(folder, *results):
+    folder.mkdir(exist_ok=True)
+    for record in results:
+        (folder / f"{record['dataset']}.json").write_text(json.dumps(record, indent=2))
+    return folder
+
+
+@pytest.fixture
+def folders(tmp_path):
+    strata = {"halflink": {"both halves seen": {"queries": 4, "triples": 2, "mrr": 0.25, "hits@10": 0.5}}}
+    ours = [("nl-100", 0.5), ("nl-0", 0.4), ("wn18rr-v1", 0.6), ("codex-s", 0.5), ("fb15k237", 0.4)]
+    one = write(tmp_path / "one", *(result(name, "ours", mrr, by=strata) for name, mrr in ours))
+    theirs = [("nl-100", 0.45), ("nl-0", 0.4), ("wn18rr-v1", 0.7), ("codex-s", 0.3)]
+    two = write(tmp_path / "two", *(result(name, "ppr", mrr, by=strata) for name, mrr in theirs))
+    return [one, two]
+
+
+def test_published_figures_agree_with_each_other():
+    """The means of the per-graph table are those of the group table: a wrong digit would show here."""
+    figures = published()
+    assert set(figures.results) == set(figures.patterns) == set(catalog()) - {"hetionet"}
+    for model in ("ULTRA", "GAMMA"):
+        for group, graphs in paper_groups(list(catalog())).items():
+            for metric in ("mrr", "hits@10"):
+                mean = sum(figures.results[g][model][metric] for g in graphs) / len(graphs)
+                assert mean == pytest.approx(figures.groups[model][group][metric], abs=0.0012), (model, group, metric)
+    sizes = {group: len(graphs) for group, graphs in paper_groups(list(catalog())).items()}
+    assert sizes == {"inductive-er": 23, "inductive-e": 18, "transductive": 12, "total": 53}
+
+
+def test_group_table_leaves_out_pretraining_graphs_and_compares_on_common_graphs(folders):
+    runs = load_runs(folders)
+    table = group_table(runs)
+    rows = {row[0]: row for row in table.rows}
+    assert table.columns[1] == "inductive e,r (2) MRR" and table.columns[-2] == "total (4) MRR"
+    assert rows["ours"][1] == "0.450" and rows["ours"][-2] == "0.500"
+    assert rows["ULTRA (paper), same graphs"][1] == "0.397"  # (0.441 + 0.353) / 2
+    assert rows["GAMMA (paper), all 53"][-2] == "0.376"
+
+
+def test_paired_comparison_counts_wins_ties_and_losses():
+    result = compare([0.5, 0.4, 0.3, 0.2], [0.4, 0.4002, 0.35, 0.1])
+    assert (result.wins, result.ties, result.losses) == (2, 1, 1)
+    assert result.mean_difference == pytest.approx(0.03745)
+    assert result.interval[0] < result.mean_difference < result.interval[1]
+    assert 0 < result.p_value <= 1
+    assert compare([0.1, 0.2], [0.1, 0.2]).p_value == 1
+
+
+def test_leakage_free_graphs_are_those_of_other_families():
+    groups = leakage_groups(list(catalog()))
+    free = set(groups["leakage-free families"])
+    assert {"nell-v1", "nl-100", "hm-1k", "mt1-tax", "metafam", "conceptnet100k", "nell23k", "nell995"} <= free
+    assert not free & {"wn18rr-v1", "fb15k237-v1", "fb-25", "codex-s", "ilpc22-s", "wk-25", *PRETRAINING}
+
+
+def test_baseline_that_is_not_beaten_is_named(folders):
+    table = next(table for table in report_tables(load_runs(folders)) if table.name == "baselines")
+    assert table.rows == [["ours", "ppr", "4", "2", "nl-0, wn18rr-v1"]]
+
+
+def test_every_format_renders_and_escapes(folders, tmp_path):
+    runs = load_runs(folders)
+    texts = {name: render(runs, name) for name in FORMATS}
+    assert "| ours |" in texts["markdown"] and "0.500" in texts["terminal"]
+    assert r"\begin{tabular}" in texts["latex"] and "95 %" not in texts["latex"]
+    rows = list(csv.DictReader(io.StringIO(texts["csv"])))
+    assert {row["model"] for row in rows} == {"ours", "ppr", "ULTRA (paper)", "GAMMA (paper)"}
+    assert next(row for row in rows if row["model"] == "ours" and row["dataset"] == "nl-100")["mrr"] == "0.5"
+    with pytest.raises(ConfigError, match="markdown"):
+        render(runs, "markdwon")
+
+
+def test_html_page_is_well_formed_and_needs_nothing_from_outside(folders):
+    page = render(load_runs(folders), "html")
+
+    class Balance(HTMLParser):
+        def __init__(self):
+            super().__init__()
+            self.open, self.links = [], []
+
+        def handle_starttag(self, tag, attributes):
+            self.links += [value for name, value in attributes if name in ("src", "href")]
+            if tag != "meta":
+                self.open.append(tag)
+
+        def handle_startendtag(self, tag, attributes):
+            pass
+
+        def handle_endtag(self, tag):
+            assert self.open.pop() == tag
+
+    parser = Balance()
+    parser.feed(page)
+    assert parser.open == [] and parser.links == [] and page.count("<svg") >= 4
+    assert "ours − ppr" in page and "@import" not in page and "<script" not in page
+
+
+def test_plots_scale_and_escape():
+    bars = difference_bars({"a<b": 0.5, "c": -0.25, "zero": 0.0}, "t")
+    assert "a&lt;b" in bars and bars.index("a&lt;b") < bars.index(">zero<") < bars.index(">c<")
+    assert bars.count('class="loss"') == 1
+    groups = grouped_bars(["x", "y"], {"m": [0.5, float("nan")]}, "t")
+    assert groups.count("<title>") == 1 and "m, x: 0.500" in groups
+
+
+def test_two_different_results_of_one_model_on_one_graph_are_refused(tmp_path):
+    one = write(tmp_path / "one", result("nl-100", "ours", 0.5))
+    two = write(tmp_path / "two", result("nl-100", "ours", 0.4, key="another"))
+    with pytest.raises(DataError, match="second, different result"):
+        load_runs([one, two])
+
+
+def test_models_of_the_same_name_stay_apart(tmp_path):
+    other = {"name": "ours", "hash": "0123456789", "description": ""}
+    one = write(tmp_path / "one", result("nl-100", "ours", 0.5))
+    two = write(tmp_path / "two", result("nl-100", "ours", 0.4, key="another") | {"model": other})
+    assert [run.name for run in load_runs([one, two])] == ["ours hash o", "ours 012345"]
+
+
+def test_folder_without_results_says_what_to_do(tmp_path):
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(DataError, match="gamma evaluate"):
+        load_runs([tmp_path])
+    with pytest.raises(DataError, match="no folder"):
+        load_runs([tmp_path / "absent"])
+
+
+def test_sampled_results_are_marked(tmp_path):
+    folder = write(tmp_path / "one", result("nl-100", "ours", 0.5, limit={"triples": 5, "seed": 0}))
+    text = render(load_runs([folder]), "markdown")
+    assert "0.500*" in text and "sample" in text
+
+
+def test_group_names_are_those_of_the_catalogue():
+    assert {entry.group for entry in catalog().values()} == set(GROUPS)
