@@ -51,35 +51,41 @@ struct Query {
     T* relation_gradient = nullptr;    // backward: [R, D]
 };
 
+// Ask for `bytes` of each component of a row.
+template <int bytes, int K, class T>
+GAMMA_INLINE void fetch(const T* row, int64_t half) {
+    GAMMA_UNROLL for (int k = 0; k < K; ++k) GAMMA_UNROLL for (int line = 0; line < bytes; line += 64)
+        GAMMA_PREFETCH(reinterpret_cast<const char*>(row + k * half) + line);
+}
+
 // Sum over the edges first .. last of one node, of `C` vectors per component beginning at channel `offset`.
 // `group` is the group of the first edge. Adds nothing to what `out` held before: it is overwritten.
-template <class V, int C, Algebra A, bool backward, class T>
+// `width` is the number of channels where it is known to the compiler, else 0.
+template <class V, int C, int width, Algebra A, bool backward, class T>
 static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset, int64_t group, int64_t first, int64_t last,
                       T* out) {
     using L = Lanes<V, T>;
     constexpr int K = components(A);
-    const int64_t channels = query.channels, half = channels / 2;
+    const int64_t channels = width ? width : query.channels, half = channels / 2;
     const int32_t* neighbour = graph.neighbour;
     const int64_t end_of_edges = graph.num_edges() - 1;
     const T* x = query.x + offset;
     V acc[C][K];
     GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k) acc[c][k] = V{};
 
-    for (int64_t edge = first; edge < last; ++group) {
+    GAMMA_ROLLED for (int64_t edge = first; edge < last; ++group) {
         int64_t stop = smaller(graph.group_ptr[group + 1], last);
         if (edge == stop) continue;  // a group whose edges have all been taken out
         V sum[C][K];
         const T* row = x + channels * neighbour[edge];
         GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
             sum[c][k] = L::load(row + c * L::count + k * half);
-        for (;;) {
-            const char* next = reinterpret_cast<const char*>(x + channels * neighbour[smaller(edge + kAhead, end_of_edges)]);
-            GAMMA_UNROLL for (int k = 0; k < K; ++k) GAMMA_UNROLL for (int line = 0; line < int(C * sizeof(V)); line += 64)
-                GAMMA_PREFETCH(next + line + k * half * int64_t(sizeof(T)));
-            if (++edge == stop) break;
+        fetch<C * sizeof(V), K>(x + channels * neighbour[smaller(edge + kAhead, end_of_edges)], half);
+        GAMMA_ROLLED for (++edge; edge < stop; ++edge) {
             row = x + channels * neighbour[edge];
             GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
                 sum[c][k] += L::load(row + c * L::count + k * half);
+            fetch<C * sizeof(V), K>(x + channels * neighbour[smaller(edge + kAhead, end_of_edges)], half);
         }
         int64_t type = graph.group_type[group];
         if constexpr (backward) type = graph.inverse[type];
@@ -113,17 +119,19 @@ static void sum_row(const Graph& graph, const Query<T>& query, int64_t group, in
     using V = Vec<T>;
     constexpr int64_t lanes = Lanes<V, T>::count;
     constexpr int widest = 8 / components(A);  // sums and results together fill the sixteen registers of AVX2
+    constexpr int usual = 64, usual_chunk = smaller<int>(widest, usual / components(A) / lanes);
+    if (query.channels == usual) {
+        for (int64_t at = 0; at < usual / components(A); at += usual_chunk * lanes)
+            sum_chunk<V, usual_chunk, usual, A, backward>(graph, query, at, group, first, last, out);
+        return;
+    }
     const int64_t width = query.channels / components(A);
     int64_t at = 0;
-    for (; at + widest * lanes <= width; at += widest * lanes)
-        sum_chunk<V, widest, A, backward>(graph, query, at, group, first, last, out);
-    if constexpr (widest == 8)
-        for (; at + 4 * lanes <= width; at += 4 * lanes)
-            sum_chunk<V, 4, A, backward>(graph, query, at, group, first, last, out);
-    for (; at + 2 * lanes <= width; at += 2 * lanes) sum_chunk<V, 2, A, backward>(graph, query, at, group, first, last, out);
-    for (; at + lanes <= width; at += lanes) sum_chunk<V, 1, A, backward>(graph, query, at, group, first, last, out);
-    for (; at + 2 <= width; at += 2) sum_chunk<T, 2, A, backward>(graph, query, at, group, first, last, out);
-    for (; at < width; ++at) sum_chunk<T, 1, A, backward>(graph, query, at, group, first, last, out);
+    for (; at + 4 * lanes <= width; at += 4 * lanes)
+        sum_chunk<V, 4, 0, A, backward>(graph, query, at, group, first, last, out);
+    for (; at + lanes <= width; at += lanes) sum_chunk<V, 1, 0, A, backward>(graph, query, at, group, first, last, out);
+    for (; at + 2 <= width; at += 2) sum_chunk<T, 2, 0, A, backward>(graph, query, at, group, first, last, out);
+    for (; at < width; ++at) sum_chunk<T, 1, 0, A, backward>(graph, query, at, group, first, last, out);
 }
 
 // One part of one query. A node that the part before began is summed into `carry`; all others go to `out`.

@@ -9,13 +9,17 @@
 #define GAMMA_PREFETCH(address) __builtin_prefetch(address)
 #if defined(__clang__)
 #define GAMMA_UNROLL _Pragma("unroll")
+#define GAMMA_ROLLED _Pragma("nounroll")
 #else
 #define GAMMA_UNROLL _Pragma("GCC unroll 32")
+// GCC lets the wish to unroll spill over to the loop around; this one says no.
+#define GAMMA_ROLLED _Pragma("GCC unroll 1")
 #endif
 #else
 #define GAMMA_INLINE inline
 #define GAMMA_PREFETCH(address) ((void)(address))
 #define GAMMA_UNROLL
+#define GAMMA_ROLLED
 #undef GAMMA_VECTOR_BYTES
 #endif
 
@@ -65,11 +69,11 @@ struct Lanes<T, T> {
 };
 
 template <class T>
-GAMMA_INLINE T smaller(T a, T b) {
+constexpr GAMMA_INLINE T smaller(T a, T b) {
     return a < b ? a : b;
 }
 template <class T>
-GAMMA_INLINE T larger(T a, T b) {
+constexpr GAMMA_INLINE T larger(T a, T b) {
     return a > b ? a : b;
 }
 
