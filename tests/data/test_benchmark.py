@@ -1,4 +1,5 @@
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -144,3 +145,52 @@ def test_data_hash_follows_the_files_of_the_split(tmp_path):
     two = load_benchmark(str(write(tmp_path / "two", train="a r b\n", valid="a r c\n", test="b r a\n")))
     assert one.data_hash("test") != two.data_hash("test")
     assert one.data_hash("train") == two.data_hash("train")
+
+
+class FakePykeen:
+    """As much of `pykeen.datasets` as is used."""
+
+    class Resolver:
+        lookup_dict = {"nations": type("Nations", (), {})}  # noqa: RUF012
+
+        def normalize(self, name):
+            return name.casefold()
+
+    class Factory:
+        def __init__(self, *triples):
+            self.mapped_triples = triples
+
+        def label_triples(self, triples):
+            return [[f"name {part}" for part in triple] for triple in triples]
+
+    class Nations:
+        def __init__(self, factory):
+            self.training, self.testing, self.validation = factory((0, 0, 1), (1, 0, 2)), factory((0, 0, 2)), None
+
+    dataset_resolver = Resolver()
+    asked = 0
+
+    def get_dataset(self, dataset):
+        self.asked += 1
+        return self.Nations(self.Factory)
+
+
+def test_pykeen_set_is_exported_once_and_read_like_any_other(monkeypatch, tmp_path):
+    fake = FakePykeen()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "pykeen", fake)
+    monkeypatch.setitem(sys.modules, "pykeen.datasets", fake)
+    for _ in range(2):
+        benchmark = load_benchmark("pykeen:Nations")
+        assert benchmark.name == "pykeen-nations" and list(benchmark.files) == ["train", "test"]
+        assert list(benchmark.split("test").entities) == ["name 0", "name 1", "name 2"]
+    assert fake.asked == 1
+    with pytest.raises(DataError, match="did you mean 'Nations'"):
+        load_benchmark("pykeen:Nation")
+
+
+def test_missing_pykeen_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "pykeen", None)
+    with pytest.raises(DataError, match=r"pip install 'gamma-kg\[pykeen\]'"):
+        load_benchmark("pykeen:Nations")

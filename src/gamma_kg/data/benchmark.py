@@ -11,15 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gamma_kg.data.catalog import Dataset, Protocol, catalog, data_folder, dataset
+from gamma_kg.data.catalog import Dataset, Protocol, cache_folder, catalog, data_folder, dataset
 from gamma_kg.data.options import FORMATS
+from gamma_kg.data.pykeen_sets import PREFIX, pykeen_folder
 from gamma_kg.data.read import read_triples
 from gamma_kg.data.vocabulary import Vocabulary
 from gamma_kg.errors import DataError, did_you_mean
@@ -63,6 +64,7 @@ class Benchmark:
     protocol: Protocol
     files: Mapping[str, Path]
     entry: Dataset | None = None
+    is_common_layout: bool = True
     _hashes: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def split(self, name: str) -> Split:
@@ -84,7 +86,7 @@ class Benchmark:
         return self._read(parts)
 
     def _read(self, parts: Sequence[str]) -> tuple[dict[str, IntArray], Vocabulary, Vocabulary]:
-        return read_parts({part: self._path(part) for part in parts}, **({} if self.entry is None else LAYOUT))
+        return read_parts({part: self._path(part) for part in parts}, **(LAYOUT if self.is_common_layout else {}))
 
     def _roles(self, split: str) -> tuple[str, tuple[str, ...]]:
         if split == "train":
@@ -112,7 +114,14 @@ class Benchmark:
 
 
 def load_benchmark(name: str, data_dir: str | Path | None = None, *, verify: bool = True) -> Benchmark:
-    """The set called `name`, or the user's own folder of that path. A file that is not what it should be is refused."""
+    """The set called `name`, a PyKEEN set ("pykeen:Nations"), or the user's own folder of that path.
+
+    A file that is not what it should be is refused.
+    """
+    if name.startswith(PREFIX):
+        return replace(
+            own_benchmark(pykeen_folder(name.removeprefix(PREFIX), cache_folder())), name=name.lower().replace(":", "-")
+        )
     as_path = Path(name).expanduser()
     if name.casefold() not in catalog() and as_path.is_dir():
         return own_benchmark(as_path)
@@ -151,7 +160,7 @@ def own_benchmark(folder: Path) -> Benchmark:
         protocol = protocols["validates-on-train"]
     else:
         protocol = protocols["validates-on-inference"]
-    return Benchmark(folder.resolve().name, "own", "both", protocol, files)
+    return Benchmark(folder.resolve().name, "own", "both", protocol, files, is_common_layout=False)
 
 
 def verify_files(benchmark: Benchmark, folder: Path) -> None:

@@ -104,8 +104,11 @@ def in_group(group: str) -> list[Dataset]:
 def data_folder(option: str | Path | None = None) -> Path:
     """The folder with one sub-folder per set: the option, else GAMMA_DATA, else the user's cache folder."""
     chosen = option or os.environ.get("GAMMA_DATA")
-    if chosen:
-        return Path(chosen).expanduser()
+    return Path(chosen).expanduser() if chosen else cache_folder()
+
+
+def cache_folder() -> Path:
+    """Where this user's benchmark files are kept when nothing else is said."""
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA", "~/AppData/Local"))
     elif sys.platform == "darwin":
