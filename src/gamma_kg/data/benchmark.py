@@ -119,9 +119,8 @@ def load_benchmark(name: str, data_dir: str | Path | None = None, *, verify: boo
     A file that is not what it should be is refused.
     """
     if name.startswith(PREFIX):
-        return replace(
-            own_benchmark(pykeen_folder(name.removeprefix(PREFIX), cache_folder())), name=name.lower().replace(":", "-")
-        )
+        own = own_benchmark(pykeen_folder(name.removeprefix(PREFIX), cache_folder()))
+        return replace(own, name=name.lower().replace(":", "-"), is_common_layout=True)
     as_path = Path(name).expanduser()
     if name.casefold() not in catalog() and as_path.is_dir():
         return own_benchmark(as_path)
