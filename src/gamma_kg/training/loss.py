@@ -28,9 +28,9 @@ def softmax_loss(score_BC: Tensor, right_BC: Tensor, wrong_BC: Tensor) -> Tensor
 
 
 def branch_entropy(weight_BCK: Tensor, counted_BC: Tensor) -> Tensor:
-    """Mean entropy of the branch weights over the candidates that count."""
+    """Entropy of the branch weights: mean over the candidates that count, then over the queries."""
     entropy_BC = -(weight_BCK * weight_BCK.clamp_min(1e-9).log()).sum(-1)
-    return (entropy_BC * counted_BC).sum() / counted_BC.sum().clamp_min(1)
+    return _masked_mean(entropy_BC, counted_BC).mean()
 
 
 def _masked_mean(value_BC: Tensor, mask_BC: Tensor) -> Tensor:

@@ -1,0 +1,94 @@
+"""What each rank of test_ranks.py runs: python rank_program.py MODE FOLDER, under torchrun's environment.
+
+train: gradients of a batch, a whole run, and a run in which rank 1 dies. resume: goes on with the latter.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gamma_kg.errors import GammaError
+from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.nn.model import GammaModel
+from gamma_kg.training.batch import TrainGraph, make_batch
+from gamma_kg.training.config import Stage, TrainConfig
+from gamma_kg.training.loop import Trainer, batch_loss
+from gamma_kg.training.ranks import Ranks, join_ranks
+from gamma_kg.training.run_folder import RunFolder
+
+STAGE = Stage(sampler="subgraph", batch_size=4, batches_per_draw=2, negatives=6, entities=(10, 20))
+CONFIG = TrainConfig(
+    model_options={"dim": 8, "num_layers": 2, "attention_dim": 8},
+    sources=("tiny",),
+    stages=(STAGE,),
+    steps=6,
+    loss="softmax",
+    checkpoint_minutes=0,
+    checkpoint_steps=2,
+    log_steps=1,
+    device="cpu",
+)
+
+
+def tiny_source() -> SourceGraph:
+    rng = np.random.default_rng(0)
+    return SourceGraph.build("tiny", np.column_stack([rng.integers(n, size=90) for n in (25, 3, 25)]), 25, 3)
+
+
+def gradients(ranks: Ranks) -> dict[str, torch.Tensor]:
+    """Gradients of one batch of 8, of which each rank sees its share."""
+    source = tiny_source()
+    graph = TrainGraph.build(source.triples, source.num_entities, source.num_relations)
+    batch = make_batch(graph, 8, "all", 1, np.random.default_rng(0))
+    torch.manual_seed(0)
+    model = GammaModel(CONFIG.gamma_config)
+    with torch.no_grad():  # branch weights that differ, so that the entropy term has a gradient
+        model.attention.temperature.fill_(0.1)
+    share = 8 // ranks.size
+    wrapped = ranks.wrap(model)  # kept: its hooks average the gradients in the backward pass
+    loss, _ = batch_loss(wrapped, batch.part(ranks.rank * share, (ranks.rank + 1) * share), CONFIG)
+    loss.backward()
+    return {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
+
+
+class DyingTrainer(Trainer):
+    """Rank 1 dies without a word after its third step."""
+
+    def _after_step(self, *arguments: Any) -> None:
+        if self.ranks.rank == 1 and self.count.step == 3:
+            os._exit(9)
+        super()._after_step(*arguments)
+
+
+def train(
+    ranks: Ranks, folder: Path, kind: type[Trainer] = Trainer, *, resume: bool = False
+) -> dict[str, torch.Tensor]:
+    trainer = kind(CONFIG, [tiny_source()], RunFolder(folder), ranks=ranks)
+    trainer.run(resume=resume)
+    return {name: value.detach() for name, value in trainer.model.named_parameters()}
+
+
+def main() -> None:
+    mode, folder = sys.argv[1], Path(sys.argv[2])
+    torch.set_num_threads(1)
+    with join_ranks() as ranks:
+        if mode == "resume":
+            found = {"resumed": train(ranks, folder / "died", resume=True)}
+        else:
+            found = {"gradients": gradients(ranks), "weights": train(ranks, folder / "run")}
+        torch.save(found, folder / f"{mode}{ranks.rank}.pt")
+        if mode == "train":
+            train(ranks, folder / "died", DyingTrainer)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except GammaError as error:
+        sys.exit(f"gamma: {error}")

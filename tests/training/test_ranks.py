@@ -1,0 +1,97 @@
+"""Several ranks on loopback (gloo). Each launch pays for two imports of torch, so few launches test much."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+
+from gamma_kg.training.ranks import Ranks
+
+PROGRAM = Path(__file__).parent / "rank_program.py"
+SOURCES = Path(__file__).parents[2] / "src"
+
+
+def launch(mode: str, folder: Path) -> list[tuple[int, str]]:
+    """Exit code and stderr of both ranks."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    path = os.pathsep.join([str(SOURCES), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
+    processes = []
+    for rank in range(2):
+        environment = {
+            **os.environ,
+            "RANK": str(rank),
+            "WORLD_SIZE": "2",
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": path,
+        }
+        command = [sys.executable, str(PROGRAM), mode, str(folder)]
+        processes.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
+    try:
+        return [(process.wait(timeout=120), process.stderr.read()) for process in processes if process.stderr]
+    finally:
+        for process in processes:
+            process.kill()
+            if process.stderr:
+                process.stderr.close()
+
+
+@dataclass
+class Trained:
+    """What the first launch left behind: it ends with the death of rank 1."""
+
+    folder: Path
+    ends: list[tuple[int, str]]
+
+    def saved(self, name: str) -> dict[str, dict[str, torch.Tensor]]:
+        return torch.load(self.folder / name, weights_only=True)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    folder = tmp_path_factory.mktemp("ranks")
+    return Trained(folder, launch("train", folder))
+
+
+def test_two_ranks_with_half_the_batch_each_give_the_gradients_of_one_with_the_whole(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(PROGRAM.parent))
+    import rank_program
+
+    expected = rank_program.gradients(Ranks())
+    for rank in range(2):
+        found = trained.saved(f"train{rank}.pt")["gradients"]
+        assert found.keys() == expected.keys()
+        for name, gradient in expected.items():
+            assert torch.allclose(found[name], gradient, atol=1e-6), name
+
+
+def test_ranks_keep_the_same_weights_and_only_the_first_one_writes(trained: Trained) -> None:
+    first, second = (trained.saved(f"train{rank}.pt")["weights"] for rank in range(2))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    steps = [line for line in (trained.folder / "run" / "log.jsonl").read_text().splitlines() if '"train"' in line]
+    assert len(steps) == 6
+    assert '"samples": 48' in steps[-1]
+
+
+def test_a_rank_that_dies_ends_the_job_with_a_clear_message_and_the_run_resumes(trained: Trained) -> None:
+    (code, stderr), (dead_code, _) = trained.ends
+    assert dead_code == 9
+    assert code != 0
+    assert "gamma: rank 0 of 2 lost contact with another rank" in stderr
+    assert "--resume" in stderr
+    for code, stderr in launch("resume", trained.folder):
+        assert code == 0, stderr
+    whole, resumed = trained.saved("train0.pt")["weights"], trained.saved("resume0.pt")["resumed"]
+    assert all(torch.equal(resumed[name], whole[name]) for name in whole)
