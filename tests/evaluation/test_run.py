@@ -17,7 +17,7 @@ from gamma_kg.evaluation.evaluate import NonFiniteScoreError, RivalCounts, rank_
 from gamma_kg.evaluation.models import NamedModel, resolve_model
 from gamma_kg.evaluation.queries import QueryPlan
 from gamma_kg.evaluation.run import EvaluationOptions, evaluate_benchmark
-from gamma_kg.evaluation.store import ResultStore
+from gamma_kg.evaluation.store import Partial, ResultStore
 from gamma_kg.predict import Gamma
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -137,6 +137,24 @@ def test_interrupted_graph_goes_on_where_it_stopped(folder, tmp_path):
     assert len(stopped.asked) + len(rest.asked) == result["distinct_queries"]
     assert {key: result[key] for key in ("mrr", "mr", "fair")} == {key: whole[key] for key in ("mrr", "mr", "fair")}
     assert not list((tmp_path / "ranks").glob("*.part*"))
+
+
+def test_killed_run_loses_nothing_that_was_saved(folder, tmp_path, monkeypatch):
+    """A kill gives no chance to save at the end: what was saved on the way must do."""
+    monkeypatch.setattr("gamma_kg.evaluation.store.SAVING_SHARE", 1e9)
+    benchmark = load_benchmark(str(folder))
+    stopped, rest = CountingScorer(stop_after=20), CountingScorer()
+    save = Partial.save
+
+    def save_unless_stopped(self):
+        if sys.exc_info()[0] is None:
+            save(self)
+
+    monkeypatch.setattr(Partial, "save", save_unless_stopped)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_benchmark(benchmark, named(stopped), EvaluationOptions(), out=tmp_path)
+    evaluate_benchmark(benchmark, named(rest), EvaluationOptions(), out=tmp_path)
+    assert not set(stopped.asked) & set(rest.asked)
 
 
 def test_partial_work_of_another_model_is_not_used(folder, tmp_path):

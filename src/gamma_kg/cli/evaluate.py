@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,6 +68,8 @@ def evaluate(
             print(f"SAMPLE: at most {limit} triples of each set (seed {seed}), not the whole {split} split")
         print(_row("graph", *COLUMNS, "fair", "mr", "amri", "queries", "s", "q/s"))
     results = []
+    # An orderly stop saves what was ranked, like Ctrl-C does.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with _progress(len(benchmarks), shown) as (progress, say, graph_done):
         for benchmark in benchmarks:
             result = evaluate_benchmark(
