@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -11,6 +12,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from gamma_kg.calibrate import Calibration, calibrate
 from gamma_kg.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from gamma_kg.config import GammaConfig, preset
 from gamma_kg.errors import DataError
@@ -27,7 +29,9 @@ class Prediction:
 
     name: str
     score: float
-    probability: float  # share of this candidate among all candidates that were ranked
+    probability: (
+        float  # share among all candidates that were ranked; after `calibrate`, how often such an answer is right
+    )
     known: bool  # the graph already holds this fact
     branch_weights: dict[str, float]  # how much each geometry counted
     head: str
@@ -42,6 +46,7 @@ class Gamma:
         self.model = model.eval()
         self.provenance = dict(provenance or {})
         self._cache = RelationCache()
+        self._calibrations: weakref.WeakKeyDictionary[KnowledgeGraph, Calibration] = weakref.WeakKeyDictionary()
 
     @classmethod
     def from_pretrained(cls, path: str | Path | None = None) -> Self:
@@ -120,7 +125,7 @@ class Gamma:
                 tail=tail or kg.entities[i],
                 **rest,
             )
-            for i, rest in self._ranked(scores_N, known_N, weight_NK, top_k, include_known)
+            for i, rest in self._ranked(scores_N, known_N, weight_NK, top_k, include_known, self.calibration(kg), query)
         ]
 
     def scores(
@@ -146,6 +151,18 @@ class Gamma:
         """The same, a batch at a time, for more queries than fit into memory."""
         return score_batches(self.model, kg, source_Q, relation_Q, self._cache, memory=memory)
 
+    def calibrate(self, kg: KnowledgeGraph, *, share: float = 0.1, max_hidden: int = 500, seed: int = 0) -> Calibration:
+        """Fits probabilities to this graph: hides some of its facts and sees how often answers are right.
+
+        From then on the predictions for `kg` carry these probabilities.
+        """
+        self._calibrations[kg] = calibrate(self.score_batches, kg, share=share, max_hidden=max_hidden, seed=seed)
+        return self._calibrations[kg]
+
+    def calibration(self, kg: KnowledgeGraph) -> Calibration | None:
+        """What `calibrate` found for this graph, if it was called."""
+        return self._calibrations.get(kg)
+
     def _score_one(
         self, kg: KnowledgeGraph, source: int, relation: int, memory: str | int | None
     ) -> tuple[Tensor, Tensor | None]:
@@ -164,17 +181,19 @@ class Gamma:
         memory: str | int | None,
     ) -> list[Prediction]:
         source, answer = kg.entity_id(head), kg.entity_id(tail)
-        relation_R = torch.arange(kg.num_relations)
-        score_R = torch.zeros(kg.num_relations)
-        weight_RK = None
-        for batch in self.score_batches(kg, torch.full_like(relation_R, source), relation_R, memory):
-            score_R[batch.query] = batch.scores.score_BC[batch.row, answer].float().cpu()
+        # Each relation is asked both ways, (head, r, ?) and (?, r, tail): the mean ranks relations clearly better than
+        # one way alone (MRR .78 against .69 on 60 facts of nl-0 with the public ULTRA weights).
+        num = kg.num_relations
+        relation_Q = torch.arange(2 * num)
+        source_Q = torch.tensor([source, answer]).repeat_interleave(num)
+        answer_Q = source_Q.flip(0)
+        score_Q = torch.zeros(2 * num)
+        weight_QK = torch.full((2 * num, self.config.num_branches), 1 / self.config.num_branches)
+        for batch in self.score_batches(kg, source_Q, relation_Q, memory):
+            score_Q[batch.query] = batch.scores.score_BC[batch.row, answer_Q[batch.query]].float().cpu()
             if batch.scores.weight_BCK is not None:
-                weight_BK = batch.scores.weight_BCK[batch.row, answer].cpu()
-                weight_RK = (
-                    weight_BK.new_zeros(kg.num_relations, weight_BK.shape[1]) if weight_RK is None else weight_RK
-                )
-                weight_RK[batch.query] = weight_BK
+                weight_QK[batch.query] = batch.scores.weight_BCK[batch.row, answer_Q[batch.query]].float().cpu()
+        score_R, weight_RK = score_Q.view(2, num).mean(0), weight_QK.view(2, num, -1).mean(0)
         known_R = torch.tensor([bool((kg.answers(source, r) == answer).any()) for r in range(kg.num_relations)])
         return [
             Prediction(name=kg.relations[i], head=head, relation=kg.relations[i], tail=tail, **rest)
@@ -182,13 +201,23 @@ class Gamma:
         ]
 
     def _ranked(
-        self, score_N: Tensor, known_N: Tensor, weight_NK: Tensor | None, top_k: int, include_known: bool
+        self,
+        score_N: Tensor,
+        known_N: Tensor,
+        weight_NK: Tensor | None,
+        top_k: int,
+        include_known: bool,
+        calibration: Calibration | None = None,
+        relation: int = 0,
     ) -> Iterator[tuple[int, dict[str, Any]]]:
         """Ids of the best candidates with all that a `Prediction` says of a number; nothing else is sorted."""
         candidates = score_N if include_known else score_N.masked_fill(known_N, -torch.inf)
         count = min(top_k, int(candidates.isfinite().sum()))
         best, index = candidates.topk(count)
-        probability = (best.double() - candidates.double().logsumexp(0)).exp()
+        log_share = best.double() - candidates.double().logsumexp(0)
+        probability = log_share.exp()
+        if calibration is not None:
+            probability = torch.from_numpy(calibration.probability(relation, log_share.numpy()))
         names = branch_names(self.config)
         for score, p, i in zip(best.tolist(), probability.tolist(), index.tolist(), strict=True):
             weights = [1 / len(names)] * len(names) if weight_NK is None else weight_NK[i].tolist()
