@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -36,3 +38,16 @@ def tiny_config() -> TrainConfig:
         log_steps=1,
         device="cpu",
     )
+
+
+@pytest.fixture(scope="session")
+def family_folder(source: SourceGraph, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same world as a benchmark folder: train.txt, valid.txt, test.txt."""
+    folder = tmp_path_factory.mktemp("data") / "families"
+    folder.mkdir()
+    order = np.random.default_rng(1).permutation(source.num_triples)
+    relations = ("parent_of", "child_of", "grandparent_of")
+    for name, part in (("valid", order[:15]), ("test", order[15:25]), ("train", order[25:])):
+        lines = [f"p{h}\t{relations[r]}\tp{t}\n" for h, r, t in source.triples[part].tolist()]
+        (folder / f"{name}.txt").write_text("".join(lines))
+    return folder

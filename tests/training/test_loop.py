@@ -79,10 +79,10 @@ def test_a_killed_and_resumed_run_gives_the_same_weights_bit_for_bit(
 
 
 def test_training_lowers_the_loss(start: Start, tiny_config: TrainConfig) -> None:
-    trainer = start(tiny_config.with_options(steps=120))
+    trainer = start(tiny_config.with_options(steps=150))
     trainer.run()
     losses = [record["loss"] for record in trainer.folder.records("train")]
-    assert sum(losses[-20:]) < 0.7 * sum(losses[:20])
+    assert sum(losses[-60:]) / 60 < 0.85 * sum(losses[:10]) / 10
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])

@@ -15,13 +15,24 @@ def write(path: Path, text: str) -> Path:
 
 def test_defaults_are_the_published_run() -> None:
     config = TrainConfig()
-    assert (config.steps, config.loss, config.stages[0].batch_size, config.stages[0].negatives) == (200_000, "bce", 64, 128)
+    assert (config.steps, config.loss, config.stages[0].batch_size, config.stages[0].negatives) == (
+        200_000,
+        "bce",
+        64,
+        128,
+    )
     assert config.gamma_config.branches == ("complex", "split-complex")
 
 
 def test_changes_reach_nested_options_and_keep_their_type(tmp_path: Path) -> None:
     path = write(tmp_path / "c.toml", 'model = "ultra"\n[[stages]]\nbatch_size = 4\n')
-    changes = ["stages.0.batch_size=8", "learning_rate=1e-3", "loss=softmax", "model_options.dim=32", "sources=['a', 'b']"]
+    changes = [
+        "stages.0.batch_size=8",
+        "learning_rate=1e-3",
+        "loss=softmax",
+        "model_options.dim=32",
+        "sources=['a', 'b']",
+    ]
     config = read_config(path, changes)
     assert config.stages[0].batch_size == 8
     assert config.learning_rate == 1e-3

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gamma_kg.checkpoint import load_checkpoint
+from gamma_kg.config import GammaConfig
+from gamma_kg.errors import DataError
+from gamma_kg.predict import Gamma
+from gamma_kg.training.finetune import finetune_config, load_start, load_target, run_finetune, split_off
+
+SMALL = GammaConfig(dim=8, num_layers=3, attention_dim=8)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Path:
+    path = tmp_path / "start.safetensors"
+    Gamma.from_config(SMALL).save(path)
+    return path
+
+
+def test_a_file_of_triples_gives_its_own_validation_triples(family_folder: Path) -> None:
+    target = load_target(str(family_folder / "train.txt"))
+    train, valid = target.source.graph.triples, target.validation.queries
+    together = {tuple(row) for row in np.concatenate((train, valid)).tolist()}
+    assert len(valid) == round(0.05 * len(together))
+    assert len(train) + len(valid) == len(together) == 149
+    assert {tuple(row) for row in target.validation.known.tolist()} == together
+
+
+def test_what_is_split_off_occurs_elsewhere_too() -> None:
+    chain = np.array([(0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 0, 0), (4, 1, 0)])
+    for seed in range(10):
+        train, valid = split_off(chain, np.random.default_rng(seed))
+        assert len(valid) == 1
+        assert (4, 1, 0) not in {tuple(row) for row in valid.tolist()}
+        assert len(train) == 4
+
+
+def test_a_graph_too_small_to_split_says_so() -> None:
+    with pytest.raises(DataError, match="2 triples is too small"):
+        split_off(np.array([(0, 0, 1), (2, 1, 3)]), np.random.default_rng(0))
+
+
+def test_finetuning_raises_validation_and_the_result_is_the_best(
+    family_folder: Path, start: Path, tmp_path: Path
+) -> None:
+    target = load_target(str(family_folder))
+    stage = finetune_config(target).stages[0].with_options(batch_size=8, negatives="all")
+    config = finetune_config(target).with_options(
+        steps=60, validate_steps=20, learning_rate=5e-3, ema_decay=0.9, warmup_steps=0, stages=[stage], device="cpu"
+    )
+    outcome = run_finetune(target, load_start(start), config, tmp_path / "run")
+    mrr = [record["mean"] for record in outcome.validations]
+    assert max(mrr) > mrr[0] + 0.1
+    best = load_checkpoint(tmp_path / "run" / "best.safetensors")
+    assert best.config == SMALL
+    assert best.provenance["validation_mrr"]["families"] == pytest.approx(max(mrr))
+    assert best.provenance["init"] == {"source": "untrained, seed 0"}
+
+
+def test_large_graphs_are_trained_on_in_pieces(family_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = load_target(str(family_folder))
+    assert finetune_config(target).stages[0].sampler == "full"
+    monkeypatch.setattr("gamma_kg.training.finetune.WHOLE_UP_TO", 10)
+    assert finetune_config(target).stages[0].sampler == "subgraph"

@@ -1,0 +1,151 @@
+"""What is made from runs: the chosen checkpoint, curves, tables of ablations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from gamma_kg.checkpoint import load_checkpoint
+from gamma_kg.errors import ConfigError
+from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.nn.model import GammaModel
+from gamma_kg.training.ablation import AblationPlan, mean_and_deviation, run_ablation
+from gamma_kg.training.config import TrainConfig
+from gamma_kg.training.curve import curves, smoothed, ticks, write_curves
+from gamma_kg.training.errors import TrainingError
+from gamma_kg.training.loop import Trainer
+from gamma_kg.training.run_folder import RunFolder
+from gamma_kg.training.select import validate_checkpoints, write_selected
+from gamma_kg.training.validation import load_validation, validator
+
+
+@pytest.fixture
+def run(source: SourceGraph, tiny_config: TrainConfig, family_folder: Path, tmp_path: Path) -> RunFolder:
+    folder = RunFolder(tmp_path / "run")
+    validate = validator(load_validation([str(family_folder)]), 5)
+    config = tiny_config.with_options(validate_steps=4, checkpoint_steps=4)
+    Trainer(config, [source], folder, validate=validate).run()
+    return folder
+
+
+def test_selection_takes_the_best_mean_and_records_the_whole_table(run: RunFolder, tmp_path: Path) -> None:
+    values = {4: 0.2, 8: 0.6}
+    seen: list[GammaModel] = []
+
+    def validate(model: GammaModel) -> dict[str, float]:
+        seen.append(model)
+        step = [4, 4, 8, 8][len(seen) - 1]
+        return {"a": values[step], "b": 0.1 * len(seen)}
+
+    candidates = validate_checkpoints(run, validate)
+    names = [candidate.path.name for candidate in candidates]
+    assert names == [f"step-000000{n}{kind}.safetensors" for n in (4, 8) for kind in (".ema", "")]
+    out = tmp_path / "chosen.safetensors"
+    write_selected(candidates, out, limit=5)
+    chosen = load_checkpoint(out)
+    assert chosen.provenance["selection"]["checkpoint"] == "step-0000008.safetensors"
+    assert chosen.provenance["selection"]["mean"] == pytest.approx(0.5)
+    assert chosen.provenance["step"] == 8
+    table = out.with_suffix(".md").read_text()
+    assert "| **step-0000008** | 0.6000 | 0.4000 | 0.5000 |" in table
+    assert len(json.loads(out.with_suffix(".json").read_text())) == 4
+
+
+def test_selection_can_look_at_the_last_steps_only(run: RunFolder) -> None:
+    candidates = validate_checkpoints(run, lambda model: {"a": 0.0}, last=1)
+    assert {candidate.path.name[:12] for candidate in candidates} == {"step-0000008"}
+
+
+def test_a_folder_without_checkpoints_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="no checkpoints"):
+        validate_checkpoints(RunFolder(tmp_path), lambda model: {})
+
+
+def test_curves_hold_every_record_of_the_log(run: RunFolder) -> None:
+    charts = curves(run)
+    assert len(charts["Training loss"]["batch"]) == 8
+    assert list(charts["Validation MRR"]) == ["mean", "families"]
+    assert len(charts["Validation MRR"]["mean"]) == 3
+
+
+def test_curves_are_drawn_as_svg_and_as_a_page_without_links(run: RunFolder, tmp_path: Path) -> None:
+    write_curves(run, tmp_path / "c.svg")
+    root = ElementTree.parse(tmp_path / "c.svg").getroot()
+    assert len(root.findall("{http://www.w3.org/2000/svg}polyline")) == 2
+    write_curves(run, tmp_path / "c.html")
+    page = (tmp_path / "c.html").read_text()
+    assert page.count("<svg") == 3
+    assert "src=" not in page
+    assert "href=" not in page
+
+
+def test_curves_are_drawn_as_png(run: RunFolder, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="PNG is optional")
+    write_curves(run, tmp_path / "c.png")
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_unknown_ending_is_refused(run: RunFolder, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"\.html, \.svg, \.png, not '\.pdf'"):
+        write_curves(run, tmp_path / "c.pdf")
+
+
+@pytest.mark.parametrize("high", [0.0, 0.0005, 0.43, 6.1, 111.0, 1234.0])
+def test_ticks_cover_the_range_with_few_round_numbers(high: float) -> None:
+    found = ticks(0.0, high)
+    assert found[0] <= 0
+    assert found[-1] >= high
+    assert 2 <= len(found) <= 8
+
+
+def test_smoothing_starts_at_the_first_value() -> None:
+    assert smoothed([(0, 4.0), (1, 2.0)], keep=0.5) == [(0, 4.0), (1, pytest.approx(4 / 1.5 * 0.5 + 2 / 1.5))]
+
+
+@pytest.fixture
+def plan(tiny_config: TrainConfig, family_folder: Path) -> AblationPlan:
+    train = {**tiny_config.with_options(steps=2).model_dump(mode="json"), "sources": [str(family_folder)]}
+    for key in ("model", "seed"):
+        del train[key]
+    return AblationPlan(
+        title="Position",
+        rows={"late": "gamma", "early": "gamma-early"},
+        seeds=(0, 1),
+        train=train,
+        datasets=(str(family_folder),),
+        limit=4,
+    )
+
+
+def test_an_ablation_writes_a_table_and_does_not_train_finished_rows_again(plan: AblationPlan, tmp_path: Path) -> None:
+    trained: list[str] = []
+    table = run_ablation(plan, tmp_path, report=trained.append)
+    assert trained == ["gamma, seed 0", "gamma-early, seed 0", "gamma, seed 1", "gamma-early, seed 1"]
+    assert (tmp_path / "table.md").read_text() == table
+    late, early = (line for line in table.splitlines() if line.startswith(("| late", "| early")))
+    assert late.count("±") == early.count("±") == 2
+    (tmp_path / "gamma-early-seed1.json").unlink()
+    trained.clear()
+    assert run_ablation(plan, tmp_path, report=trained.append) == table
+    assert trained == ["gamma-early, seed 1"]
+
+
+def test_rows_of_another_plan_are_not_mixed_in(plan: AblationPlan, tmp_path: Path) -> None:
+    run_ablation(plan, tmp_path, report=lambda line: None)
+    with pytest.raises(ConfigError, match="made by another plan"):
+        run_ablation(plan.with_options(limit=3), tmp_path, report=lambda line: None)
+
+
+def test_rows_differ_in_model_and_seed_only(plan: AblationPlan) -> None:
+    first, second = plan.config("gamma", 0), plan.config("gamma-early", 1)
+    assert first == second.with_options(model="gamma", seed=0)
+    with pytest.raises(ConfigError, match=r"train\.seed"):
+        plan.with_options(train={**plan.train, "seed": 3})
+
+
+def test_means_come_with_deviations_over_seeds() -> None:
+    assert mean_and_deviation([0.3, 0.4]) == ".350 ± .071"
+    assert mean_and_deviation([0.3411]) == ".341"
