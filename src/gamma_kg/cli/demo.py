@@ -40,19 +40,11 @@ def demo() -> None:
         table.add_row(f"{head} [dim]{relation}[/dim] ?", tail, str(names.index(tail) + 1), first)
     console.print(table)
 
-    trained, untrained = (
-        rank_metrics(rank_split(model, split).published_rank()) for model in (gamma, Gamma.from_config(gamma.config))
-    )
-    first, ten, mrr = "hits@1", "hits@10", "mrr"
-    console.print(
-        f"\nAll {len(split.queries)} facts, each asked for its head and for its tail: the true answer comes first in "
-        f"{trained[first]:.0%}\nof the questions, among the first ten in {trained[ten]:.0%} (MRR {trained[mrr]:.3f}). "
-        f"The same model untrained: {untrained[first]:.0%} and {untrained[ten]:.0%} (MRR {untrained[mrr]:.3f})."
-    )
-    if gamma.provenance.get("placeholder"):
-        console.print(
-            "[yellow]The bundled weights are a placeholder, trained for minutes on generated graphs.[/yellow]"
-        )
+    summary = Table(f"all {2 * len(split.queries)} questions", "right answer first", "among first ten", "MRR")
+    for name, model in (("this model", gamma), ("the same, untrained", Gamma.from_config(gamma.config))):
+        metrics = rank_metrics(rank_split(model, split).published_rank())
+        summary.add_row(name, f"{metrics['hits@1']:.0%}", f"{metrics['hits@10']:.0%}", f"{metrics['mrr']:.3f}")
+    console.print(f"\nEach of the {len(split.queries)} facts, asked for its head and for its tail:", summary)
     console.print(
         "\nTry next:\n"
         '  gamma predict demo --head Kenya --relation "member of"     complete a fact\n'
