@@ -29,13 +29,57 @@ struct BackwardArgs {
     T* relation_gradient;      // [B, parts, R, D], zeroed: one table per unit of work, so nobody waits for a lock
 };
 
+// One layer without gradients: out = x + ReLU(LayerNorm(W [x ; agg] + b)), agg = propagated x + boundary at the source.
+template <class T>
+struct LayerArgs {
+    Graph graph;
+    Algebra algebra;
+    int64_t queries, channels;
+    const T* x;            // [B, N, D]; null: zero but for the boundary at the source
+    const T* relation;     // [U, R, D]
+    const int64_t* which;  // [B]: the table of each query
+    const int64_t* source;  // [B]
+    const T* boundary;      // [B, D]
+    const T* packed;        // see linear.inl
+    const T* bias;          // padded
+    const T* norm_weight;
+    const T* norm_bias;
+    T eps;
+    T* out;
+    int64_t parts;
+    const Cut* cuts;
+    T* head;   // [B, parts, D]: the beginning of the sum of a node that is cut
+    T* carry;  // [B, parts, D]: the rest
+    int threads;
+};
+
+template <class T>
+struct LayerKernels {
+    void (*propagate)(const PropagateArgs<T>&);
+    void (*backward)(const BackwardArgs<T>&);
+    void (*layer)(const LayerArgs<T>&);
+    // Packed weights have 2 D * padded(D) numbers, the bias padded(D).
+    void (*pack_layer)(const T* weight, const T* bias, int64_t channels, T* packed, T* padded_bias);
+    int64_t (*padded)(int64_t columns);
+};
+
 struct Kernels {
     const char* name;
-    void (*propagate_f32)(const PropagateArgs<float>&);
-    void (*propagate_f64)(const PropagateArgs<double>&);
-    void (*backward_f32)(const BackwardArgs<float>&);
-    void (*backward_f64)(const BackwardArgs<double>&);
+    LayerKernels<float> f32;
+    LayerKernels<double> f64;
+
+    template <class T>
+    const LayerKernels<T>& of() const;
 };
+
+template <>
+inline const LayerKernels<float>& Kernels::of<float>() const {
+    return f32;
+}
+template <>
+inline const LayerKernels<double>& Kernels::of<double>() const {
+    return f64;
+}
 
 // The table for an instruction set by name; nullptr if it is not compiled in or this machine lacks it.
 const Kernels* kernels_named(const char* name);

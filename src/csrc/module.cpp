@@ -49,29 +49,39 @@ struct Work {
     }
 };
 
-void propagate(const Graph& graph, int algebra, bool wide, int64_t queries, int64_t channels, uintptr_t x, uintptr_t relation,
+template <class T>
+void propagate(const Graph& graph, int algebra, int64_t queries, int64_t channels, uintptr_t x, uintptr_t relation,
                int64_t relation_stride, uintptr_t out, int64_t parts, int threads) {
     nb::gil_scoped_release release;
-    if (wide) {
-        Work<double> work(graph, algebra, queries, channels, x, relation, relation_stride, out, parts, threads);
-        chosen->propagate_f64(work.args);
-    } else {
-        Work<float> work(graph, algebra, queries, channels, x, relation, relation_stride, out, parts, threads);
-        chosen->propagate_f32(work.args);
-    }
+    Work<T> work(graph, algebra, queries, channels, x, relation, relation_stride, out, parts, threads);
+    chosen->of<T>().propagate(work.args);
 }
 
-void propagate_backward(const Graph& graph, int algebra, bool wide, int64_t queries, int64_t channels, uintptr_t gradient,
+template <class T>
+void propagate_backward(const Graph& graph, int algebra, int64_t queries, int64_t channels, uintptr_t gradient,
                         uintptr_t relation, int64_t relation_stride, uintptr_t out, int64_t parts, int threads,
                         uintptr_t states, uintptr_t relation_gradient) {
     nb::gil_scoped_release release;
-    if (wide) {
-        Work<double> work(graph, algebra, queries, channels, gradient, relation, relation_stride, out, parts, threads);
-        chosen->backward_f64({work.args, at<const double>(states), at<double>(relation_gradient)});
-    } else {
-        Work<float> work(graph, algebra, queries, channels, gradient, relation, relation_stride, out, parts, threads);
-        chosen->backward_f32({work.args, at<const float>(states), at<float>(relation_gradient)});
-    }
+    Work<T> work(graph, algebra, queries, channels, gradient, relation, relation_stride, out, parts, threads);
+    chosen->of<T>().backward({work.args, at<const T>(states), at<T>(relation_gradient)});
+}
+
+template <class T>
+void layer(const Graph& graph, int algebra, int64_t queries, int64_t channels, uintptr_t x, uintptr_t relation,
+           uintptr_t which, uintptr_t source, uintptr_t boundary, uintptr_t weight, uintptr_t bias, uintptr_t norm_weight,
+           uintptr_t norm_bias, double eps, uintptr_t out, int64_t parts, int threads) {
+    nb::gil_scoped_release release;
+    const LayerKernels<T>& kernels = chosen->of<T>();
+    const int64_t width = kernels.padded(channels);
+    std::vector<T> packed((2 * channels + 1) * width), pieces(2 * queries * parts * channels);
+    T* padded_bias = packed.data() + 2 * channels * width;
+    kernels.pack_layer(at<const T>(weight), at<const T>(bias), channels, packed.data(), padded_bias);
+    std::vector<Cut> cuts(parts + 1);
+    cut_evenly(graph, parts, cuts.data());
+    kernels.layer({graph, Algebra(algebra), queries, channels, at<const T>(x), at<const T>(relation),
+                   at<const int64_t>(which), at<const int64_t>(source), at<const T>(boundary), packed.data(), padded_bias,
+                   at<const T>(norm_weight), at<const T>(norm_bias), T(eps), at<T>(out), parts, cuts.data(), pieces.data(),
+                   pieces.data() + queries * parts * channels, threads});
 }
 
 // True if every pointer and id stays inside its array, so that no kernel can read or write elsewhere.
@@ -97,6 +107,13 @@ bool use_isa(const std::string& name) {
     return kernels != nullptr;
 }
 
+template <class T>
+void define_kernels(nb::module_& module, const std::string& suffix) {
+    module.def(("propagate" + suffix).c_str(), &propagate<T>);
+    module.def(("propagate_backward" + suffix).c_str(), &propagate_backward<T>);
+    module.def(("layer" + suffix).c_str(), &layer<T>);
+}
+
 }  // namespace
 
 NB_MODULE(_native, module) {
@@ -117,6 +134,6 @@ NB_MODULE(_native, module) {
     });
     module.def("parts_per_query", &parts_per_query);
     module.def("is_sound", &is_sound);
-    module.def("propagate", &propagate);
-    module.def("propagate_backward", &propagate_backward);
+    define_kernels<float>(module, "_f32");
+    define_kernels<double>(module, "_f64");
 }

@@ -2,6 +2,7 @@
 //
 // A node owns groups of edges with one type. The rows of a group are summed first and multiplied by the relation once:
 // the products are bilinear (MODEL.md §5). All sums of a row stay in registers; a row wider than that is done in chunks.
+#pragma once
 #include "kernels.h"
 #include "simd.h"
 

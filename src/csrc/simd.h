@@ -57,7 +57,8 @@ struct Lanes {
         *p = v;
 #endif
     }
-    static GAMMA_INLINE V all(T value) { return V{} + value; }
+    // Minus zero changes no number, so that the compiler can leave it at the broadcast.
+    static GAMMA_INLINE V all(T value) { return value - V{}; }
 };
 
 template <class T>

@@ -1,11 +1,13 @@
 // The table of one instruction set: everything that is compiled once per set, gathered.
-#include "propagate.inl"
+#include "layer.inl"
 
 namespace GAMMA_ISA_NAMESPACE {
 
 static const gamma_kg::Kernels* table(const char* name) {
     static const gamma_kg::Kernels kernels = {
-        name, propagate<float>, propagate<double>, propagate_backward<float>, propagate_backward<double>,
+        name,
+        {propagate<float>, propagate_backward<float>, layer<float>, pack_layer<float>, padded_width<float>},
+        {propagate<double>, propagate_backward<double>, layer<double>, pack_layer<double>, padded_width<double>},
     };
     return &kernels;
 }

@@ -1,7 +1,7 @@
 """The native module: whether it is there, which instruction set runs, and checked calls into it.
 
 `gamma_kg._native` takes addresses; every check of type, shape and layout is made here, at the border.
-The environment variable GAMMA_ISA forces an instruction set (avx512, avx2, neon, plain) or, with `none`, the torch path.
+The environment variable GAMMA_ISA forces an instruction set (avx512, avx2, neon, plain); `none` means the torch path.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import weakref
+from collections.abc import Callable, Sequence
 from functools import cache
 from types import ModuleType
 from typing import NamedTuple
@@ -88,7 +89,9 @@ def graph(edges: EdgeArrays) -> object:
     """The native view of edge arrays; valid as long as they live."""
     for name, array, dtype in zip(EdgeArrays._fields, edges, _EDGE_DTYPES, strict=True):
         if array.dtype != dtype or array.dim() != 1 or not array.is_contiguous() or array.device.type != "cpu":
-            raise DataError(f"edge array {name}: wanted one dimension of {dtype} on the CPU, dense; found {_shown(array)}")
+            raise DataError(
+                f"edge array {name}: wanted one dimension of {dtype} on the CPU, dense; found {shown(array)}"
+            )
     num_nodes, num_types = edges.node_ptr.numel() - 1, edges.inverse.numel()
     return _loaded().Graph(num_nodes, num_types, [array.data_ptr() for array in edges])
 
@@ -103,8 +106,8 @@ def propagate_forward(edges: EdgeArrays, x_BND: Tensor, relation_BRD: Tensor, al
     view, threads = graph(edges), torch.get_num_threads()
     B, _, D = x.shape
     parts = native.parts_per_query(view, B, D, threads)
-    native.propagate(
-        view, ALGEBRA_IDS[algebra], x.dtype == torch.float64, B, D,
+    _typed(native, "propagate", x)(
+        view, ALGEBRA_IDS[algebra], B, D,
         x.data_ptr(), relation.data_ptr(), stride, out.data_ptr(), parts, threads,
     )  # fmt: skip
     return out
@@ -117,14 +120,14 @@ def propagate_backward(
     native, x, relation, stride = _checked(edges, x_BND, relation_BRD, algebra)
     gradient = gradient_BND.contiguous()
     if gradient.shape != x.shape or gradient.dtype != x.dtype:
-        raise ValueError(f"gradient {_shown(gradient)} does not fit states {_shown(x)}")
+        raise ValueError(f"gradient {shown(gradient)} does not fit states {shown(x)}")
     grad_x = torch.empty_like(x)
     view, threads = graph(edges), torch.get_num_threads()
     (B, _, D), R = x.shape, relation.shape[1]
     parts = native.parts_per_query(view, B, D, threads)
     tables = x.new_zeros(B, parts, R, D)
-    native.propagate_backward(
-        view, ALGEBRA_IDS[algebra], x.dtype == torch.float64, B, D,
+    _typed(native, "propagate_backward", x)(
+        view, ALGEBRA_IDS[algebra], B, D,
         gradient.data_ptr(), relation.data_ptr(), stride, grad_x.data_ptr(), parts, threads,
         x.data_ptr(), tables.data_ptr(),
     )  # fmt: skip
@@ -133,20 +136,44 @@ def propagate_backward(
     return grad_x, tables[:, 0] if parts == 1 else tables.sum(1)
 
 
-def _checked(edges: EdgeArrays, x_BND: Tensor, relation_BRD: Tensor, algebra: str) -> tuple[ModuleType, Tensor, Tensor, int]:
+def run_layer(
+    edges: EdgeArrays, algebra: str, x_BND: Tensor | None, dense: Sequence[Tensor], eps: float, out_BND: Tensor
+) -> None:
+    """One fused layer; `gamma_kg.kernels.fused` has checked what it hands on.
+
+    `dense`: relation tables, table of each query, source, boundary, weight, bias, norm weight, norm bias.
+    """
+    native, view, threads = _loaded(), graph(edges), torch.get_num_threads()
+    B, _, D = out_BND.shape
+    parts = native.parts_per_query(view, B, D, threads)
+    _typed(native, "layer", out_BND)(
+        view, ALGEBRA_IDS[algebra], B, D, 0 if x_BND is None else x_BND.data_ptr(),
+        *(tensor.data_ptr() for tensor in dense), eps, out_BND.data_ptr(), parts, threads,
+    )  # fmt: skip
+
+
+def _checked(
+    edges: EdgeArrays, x_BND: Tensor, relation_BRD: Tensor, algebra: str
+) -> tuple[ModuleType, Tensor, Tensor, int]:
     native = _loaded()
     if not supports(x_BND, relation_BRD, algebra):
-        raise ValueError(f"no native path for {algebra} with {_shown(x_BND)} and {_shown(relation_BRD)}")
+        raise ValueError(f"no native path for {algebra} with {shown(x_BND)} and {shown(relation_BRD)}")
     num_nodes, num_types = edges.node_ptr.numel() - 1, edges.inverse.numel()
     if x_BND.dim() != 3 or x_BND.shape[1] != num_nodes:
-        raise ValueError(f"states: wanted (B, {num_nodes}, D), found {_shown(x_BND)}")
+        raise ValueError(f"states: wanted (B, {num_nodes}, D), found {shown(x_BND)}")
     B, _, D = x_BND.shape
     if relation_BRD.dim() != 3 or relation_BRD.shape[0] not in (1, B) or relation_BRD.shape[1:] != (num_types, D):
-        raise ValueError(f"relations: wanted ({B} or 1, {num_types}, {D}), found {_shown(relation_BRD)}")
+        raise ValueError(f"relations: wanted ({B} or 1, {num_types}, {D}), found {shown(relation_BRD)}")
     if ALGEBRAS[algebra].halves and D % 2:
         raise ValueError(f"{algebra} splits the channels in halves: {D} is odd")
     stride = 0 if relation_BRD.shape[0] == 1 else num_types * D
     return native, x_BND.contiguous(), relation_BRD.contiguous(), stride
+
+
+def _typed(native: ModuleType, name: str, x: Tensor) -> Callable[..., None]:
+    """The kernel `name` for the number type of x."""
+    kernel: Callable[..., None] = getattr(native, f"{name}_{'f64' if x.dtype == torch.float64 else 'f32'}")
+    return kernel
 
 
 def _loaded() -> ModuleType:
@@ -156,5 +183,6 @@ def _loaded() -> ModuleType:
     return native
 
 
-def _shown(tensor: Tensor) -> str:
+def shown(tensor: Tensor) -> str:
+    """Shape, type and place of a tensor, for messages."""
     return f"{tuple(tensor.shape)} {tensor.dtype} on {tensor.device}"

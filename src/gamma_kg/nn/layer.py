@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from gamma_kg.algebra import ALGEBRAS
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels import propagate
+from gamma_kg.kernels.fused import LayerWeights, can_fuse, layer_forward
 
 
 class RelationalLayer(nn.Module):
@@ -48,6 +49,9 @@ class RelationalLayer(nn.Module):
         self, edges: Edges, x_BND: Tensor, relation_BRW: Tensor, source_B: Tensor, boundary_BD: Tensor
     ) -> Tensor:
         """New states, (B, N, D). The boundary is `boundary_BD` at each query's source and zero elsewhere."""
+        if can_fuse(x_BND, self.algebra):
+            which_B = torch.arange(len(source_B)) if len(relation_BRW) > 1 else None
+            return self.fused(edges, x_BND, relation_BRW, which_B, source_B, boundary_BD)
         agg_BND = propagate(edges, x_BND, relation_BRW, self.algebra)
         query_B = torch.arange(len(source_B), device=source_B.device)
         agg_BND = agg_BND.index_put_((query_B, source_B), boundary_BD, accumulate=True)
@@ -55,6 +59,20 @@ class RelationalLayer(nn.Module):
         weight_x, weight_agg = self.linear.weight.split(self.dim, dim=1)
         hidden_BND = F.linear(x_BND, weight_x, self.linear.bias) + F.linear(agg_BND, weight_agg)
         return x_BND + F.relu(self.norm(hidden_BND))
+
+    def fused(
+        self,
+        edges: Edges,
+        x_BND: Tensor | None,
+        table_URW: Tensor,
+        which_B: Tensor | None,
+        source_B: Tensor,
+        boundary_BD: Tensor,
+        out_BND: Tensor | None = None,
+    ) -> Tensor:
+        """`forward` in one native pass, without gradients; no `x_BND` means that of the first layer."""
+        weights = LayerWeights(self.linear.weight, self.linear.bias, self.norm.weight, self.norm.bias, self.norm.eps)
+        return layer_forward(edges, x_BND, table_URW, which_B, source_B, boundary_BD, weights, self.algebra, out_BND)
 
     def extra_repr(self) -> str:
         return f"{self.dim}, {self.algebra!r}"

@@ -1,0 +1,217 @@
+// A whole layer without gradients: aggregation, linear map, LayerNorm, ReLU and residual of a block of nodes while the block
+// is in the first cache. States are read once (and gathered from), and written once.
+#include <cstdlib>
+
+#include "linear.inl"
+#include "propagate.inl"
+
+namespace GAMMA_ISA_NAMESPACE {
+
+using gamma_kg::LayerArgs;
+
+// Nodes of a block: their aggregates and results (2 x 24 x 64 floats) stay in the first cache.
+constexpr int64_t kBlock = 24;
+
+// What a thread works with: aggregates and linear results of a block, and a row of zeros.
+template <class T>
+struct Scratch {
+    T *agg, *y, *zero;
+    explicit Scratch(int64_t channels) {
+        const int64_t width = padded<T>(channels);
+        agg = static_cast<T*>(std::calloc((2 * kBlock + 1) * width, sizeof(T)));
+        y = agg + kBlock * width;
+        zero = y + kBlock * width;
+    }
+    ~Scratch() { std::free(agg); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+};
+
+// The rest of the layer for `count` <= kBlock rows with states x_rows[i] and aggregates agg_rows[i].
+template <class T>
+static void update_rows(const LayerArgs<T>& args, const T** x_rows, const T** agg_rows, T* const* out_rows, int64_t count, T* y) {
+    const int64_t channels = args.channels, width = padded<T>(channels);
+    const int64_t filled = (count + kRows - 1) / kRows * kRows;
+    for (int64_t i = count; i < filled; ++i) x_rows[i] = x_rows[count - 1], agg_rows[i] = agg_rows[count - 1];
+    linear_rows(x_rows, agg_rows, filled, channels, channels, args.packed, args.bias, channels, y);
+    const Norm<T> norm{args.norm_weight, args.norm_bias, args.eps};
+    for (int64_t i = 0; i < count; ++i) normalise_row(y + i * width, x_rows[i], norm, channels, out_rows[i]);
+}
+
+template <class T>
+static void add_row(T* to, const T* row, int64_t channels) {
+    for (int64_t c = 0; c < channels; ++c) to[c] += row[c];
+}
+
+template <Algebra A, class T>
+static void layer_part(const LayerArgs<T>& args, int64_t b, const Cut& from, const Cut& to, T* head, T* carry, Scratch<T>& scratch) {
+    const Graph& graph = args.graph;
+    const int64_t channels = args.channels, stride = graph.num_nodes * channels;
+    const T* x = args.x + b * stride;
+    const Query<T> query{x, args.relation + args.which[b] * graph.num_types * channels, channels};
+    int64_t node = from.node;
+    if (from.edge > graph.edge_begin(node)) {
+        sum_row<A, false>(graph, query, from.group, from.edge, smaller(graph.edge_begin(node + 1), to.edge), carry);
+        ++node;
+    }
+    const int64_t source = args.source[b];
+    while (node < to.node) {
+        const int64_t begin = node, count = smaller(kBlock, to.node - begin);
+        for (int64_t i = 0; i < count; ++i, ++node)
+            sum_row<A, false>(graph, query, graph.node_ptr[node], graph.edge_begin(node), graph.edge_begin(node + 1),
+                              scratch.agg + i * channels);
+        if (source >= begin && source < node)
+            add_row(scratch.agg + (source - begin) * channels, args.boundary + b * channels, channels);
+        const T *x_rows[kBlock], *agg_rows[kBlock];
+        T* out_rows[kBlock];
+        for (int64_t i = 0; i < count; ++i) {
+            x_rows[i] = x + (begin + i) * channels;
+            agg_rows[i] = scratch.agg + i * channels;
+            out_rows[i] = args.out + b * stride + (begin + i) * channels;
+        }
+        update_rows(args, x_rows, agg_rows, out_rows, count, scratch.y);
+    }
+    if (node == to.node && node < graph.num_nodes && to.edge > graph.edge_begin(node))
+        sum_row<A, false>(graph, query, graph.node_ptr[node], graph.edge_begin(node), to.edge, head);
+}
+
+// The rows of nodes that a cut went through: all pieces are there now.
+template <class T>
+static void finish_cut_nodes(const LayerArgs<T>& args) {
+    const Graph& graph = args.graph;
+    const int64_t channels = args.channels, stride = graph.num_nodes * channels;
+    Scratch<T> scratch(channels);
+    for (int64_t b = 0; b < args.queries; ++b)
+        for (int64_t part = 1; part < args.parts; ++part) {
+            const Cut& cut = args.cuts[part];
+            const int64_t node = cut.node;
+            if (node == graph.num_nodes || cut.edge == graph.edge_begin(node)) continue;
+            const Cut& before = args.cuts[part - 1];
+            if (before.node == node && before.edge > graph.edge_begin(node)) continue;  // not the first cut of this node
+            T* agg = scratch.agg;
+            const int64_t unit = b * args.parts + part;
+            for (int64_t c = 0; c < channels; ++c) agg[c] = args.head[(unit - 1) * channels + c];
+            for (int64_t later = part; later < args.parts && args.cuts[later].node == node; ++later)
+                add_row(agg, args.carry + (b * args.parts + later) * channels, channels);
+            if (args.source[b] == node) add_row(agg, args.boundary + b * channels, channels);
+            const T *x_rows[kBlock] = {args.x + b * stride + node * channels}, *agg_rows[kBlock] = {agg};
+            T* out_row = args.out + b * stride + node * channels;
+            update_rows(args, x_rows, agg_rows, &out_row, 1, scratch.y);
+        }
+}
+
+template <Algebra A, class T>
+static void run_layer(const LayerArgs<T>& args) {
+    const int64_t units = args.queries * args.parts;
+#pragma omp parallel num_threads(args.threads) if (args.threads > 1 && units > 1)
+    {
+        Scratch<T> scratch(args.channels);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t unit = 0; unit < units; ++unit) {
+            const int64_t b = unit / args.parts, part = unit % args.parts;
+            layer_part<A>(args, b, args.cuts[part], args.cuts[part + 1], args.head + unit * args.channels,
+                          args.carry + unit * args.channels, scratch);
+        }
+    }
+    finish_cut_nodes(args);
+}
+
+// The first layer: states are zero but for the boundary at the source, so only the source and its neighbours get messages.
+// All other nodes get the same row.
+template <Algebra A, class T>
+static void first_layer_query(const LayerArgs<T>& args, int64_t b, Scratch<T>& scratch, unsigned char* touched, int64_t* list) {
+    constexpr int K = components(A);
+    const Graph& graph = args.graph;
+    const int64_t channels = args.channels, half = channels / K, width = padded<T>(channels);
+    const int64_t source = args.source[b];
+    const T* boundary = args.boundary + b * channels;
+    const T* relation = args.relation + args.which[b] * graph.num_types * channels;
+    T* out = args.out + b * graph.num_nodes * channels;
+
+    const Norm<T> norm{args.norm_weight, args.norm_bias, args.eps};
+    T* constant = scratch.y;
+    normalise_row(args.bias, static_cast<const T*>(nullptr), norm, channels, constant);
+
+    // Who is touched: the edges of the source, read from its own end.
+    int64_t count = 0;
+    auto touch = [&](int64_t node) {
+        if (!touched[node]) {
+            touched[node] = 1;
+            list[count++] = node;
+            for (int64_t c = 0; c < channels; ++c) out[node * channels + c] = 0;
+        }
+    };
+    touch(source);
+    add_row(out + source * channels, boundary, channels);
+    T* message = scratch.y + width;
+    for (int64_t group = graph.node_ptr[source]; group < graph.node_ptr[source + 1]; ++group) {
+        const T* r = relation + int64_t(graph.inverse[graph.group_type[group]]) * channels;
+        for (int64_t c = 0; c < half; ++c) {
+            T acc[K] = {}, s[K], q[K];
+            for (int k = 0; k < K; ++k) s[k] = boundary[c + k * half], q[k] = r[c + k * half];
+            multiply_add<A, false>(acc, s, q);
+            for (int k = 0; k < K; ++k) message[c + k * half] = acc[k];
+        }
+        for (int64_t edge = graph.group_ptr[group]; edge < graph.group_ptr[group + 1]; ++edge) {
+            const int64_t node = graph.neighbour[edge];
+            touch(node);
+            add_row(out + node * channels, message, channels);
+        }
+    }
+    for (int64_t node = 0; node < graph.num_nodes; ++node)
+        if (!touched[node])
+            for (int64_t c = 0; c < channels; ++c) out[node * channels + c] = constant[c];
+
+    // The rest of the layer for the touched, whose aggregates wait in `out`.
+    for (int64_t first = 0; first < count; first += kBlock) {
+        const T *x_rows[kBlock], *agg_rows[kBlock];
+        T* out_rows[kBlock];
+        const int64_t rows = smaller(kBlock, count - first);
+        for (int64_t i = 0; i < rows; ++i) {
+            const int64_t node = list[first + i];
+            x_rows[i] = node == source ? boundary : scratch.zero;
+            agg_rows[i] = out_rows[i] = out + node * channels;
+            touched[node] = 0;
+        }
+        update_rows(args, x_rows, agg_rows, out_rows, rows, scratch.y);
+    }
+}
+
+template <Algebra A, class T>
+static void run_first_layer(const LayerArgs<T>& args) {
+    const int64_t nodes = args.graph.num_nodes;
+#pragma omp parallel num_threads(args.threads) if (args.threads > 1 && args.queries > 1)
+    {
+        Scratch<T> scratch(args.channels);
+        unsigned char* touched = static_cast<unsigned char*>(std::calloc(nodes, 1));
+        int64_t* list = static_cast<int64_t*>(std::malloc(nodes * sizeof(int64_t)));
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t b = 0; b < args.queries; ++b) first_layer_query<A>(args, b, scratch, touched, list);
+        std::free(touched);
+        std::free(list);
+    }
+}
+
+template <class T>
+static void layer(const LayerArgs<T>& args) {
+    switch (args.algebra) {
+        case Algebra::real: return args.x ? run_layer<Algebra::real>(args) : run_first_layer<Algebra::real>(args);
+        case Algebra::complex: return args.x ? run_layer<Algebra::complex>(args) : run_first_layer<Algebra::complex>(args);
+        case Algebra::split_complex:
+            return args.x ? run_layer<Algebra::split_complex>(args) : run_first_layer<Algebra::split_complex>(args);
+        case Algebra::dual: return args.x ? run_layer<Algebra::dual>(args) : run_first_layer<Algebra::dual>(args);
+    }
+}
+
+template <class T>
+static void pack_layer(const T* weight, const T* bias, int64_t channels, T* packed, T* padded_bias) {
+    pack(weight, channels, 2 * channels, 2 * channels, packed);
+    for (int64_t c = 0; c < padded<T>(channels); ++c) padded_bias[c] = c < channels ? bias[c] : T(0);
+}
+
+template <class T>
+static int64_t padded_width(int64_t columns) {
+    return padded<T>(columns);
+}
+
+}  // namespace GAMMA_ISA_NAMESPACE

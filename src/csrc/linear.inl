@@ -1,0 +1,144 @@
+// W [x ; agg] + b for a few rows at a time, and what follows it in a layer: LayerNorm, ReLU, residual.
+//
+// Weights are packed into panels of two vectors of outputs, so that one panel column serves kRows rows from registers.
+#pragma once
+#include "simd.h"
+
+namespace GAMMA_ISA_NAMESPACE {
+
+// Accumulators (kRows x 2), one panel column (2) and one number to multiply with fill the registers.
+constexpr int kRows = GAMMA_REGISTERS == 32 ? 12 : 6;
+
+template <class T>
+constexpr int64_t panel_width() {
+    return 2 * Lanes<Vec<T>, T>::count;
+}
+
+template <class T>
+constexpr int64_t padded(int64_t columns) {
+    return (columns + panel_width<T>() - 1) / panel_width<T>() * panel_width<T>();
+}
+
+// Panels [padded(outputs) / width][inputs][width] of `weight` [outputs, stride >= inputs]; what is past the outputs is zero.
+template <class T>
+static void pack(const T* weight, int64_t outputs, int64_t inputs, int64_t stride, T* packed) {
+    constexpr int64_t width = panel_width<T>();
+    for (int64_t first = 0; first < outputs; first += width)
+        for (int64_t i = 0; i < inputs; ++i)
+            for (int64_t j = 0; j < width; ++j, ++packed) *packed = first + j < outputs ? weight[(first + j) * stride + i] : T(0);
+}
+
+// acc += rows x panel over one of the two inputs.
+template <int rows, class V, class T>
+GAMMA_INLINE void multiply_panel(V (&acc)[rows][2], const T* const* row, const T* panel, int64_t inputs) {
+    using L = Lanes<V, T>;
+    const T* from[rows];
+    GAMMA_UNROLL for (int r = 0; r < rows; ++r) from[r] = row[r];
+    GAMMA_ROLLED for (int64_t i = 0; i < inputs; ++i, panel += 2 * L::count) {
+        V first = L::load(panel), second = L::load(panel + L::count);
+        GAMMA_UNROLL for (int r = 0; r < rows; ++r) {
+            V value = L::all(from[r][i]);
+            acc[r][0] += value * first;
+            acc[r][1] += value * second;
+        }
+    }
+}
+
+// y[r] = bias + W_1 a[r] + W_2 b[r]; y rows are padded(outputs) apart, bias is padded. `rows` is a multiple of kRows (repeat
+// the last row to fill up). A panel is used for all rows before the next one, so that it is read from the first cache.
+template <class T>
+static void linear_rows(const T* const* a, const T* const* b, int64_t rows, int64_t inputs_a, int64_t inputs_b, const T* packed,
+                        const T* bias, int64_t outputs, T* y) {
+    using V = Vec<T>;
+    using L = Lanes<V, T>;
+    constexpr int64_t width = panel_width<T>();
+    const int64_t stride = padded<T>(outputs), panel = (inputs_a + inputs_b) * width;
+    for (int64_t first = 0; first < outputs; first += width, packed += panel) {
+        const V bias_0 = L::load(bias + first), bias_1 = L::load(bias + first + L::count);
+        for (int64_t row = 0; row < rows; row += kRows) {
+            V acc[kRows][2];
+            GAMMA_UNROLL for (int r = 0; r < kRows; ++r) acc[r][0] = bias_0, acc[r][1] = bias_1;
+            multiply_panel<kRows>(acc, a + row, packed, inputs_a);
+            multiply_panel<kRows>(acc, b + row, packed + inputs_a * width, inputs_b);
+            T* to = y + row * stride + first;
+            GAMMA_UNROLL for (int r = 0; r < kRows; ++r) {
+                L::store(to + r * stride, acc[r][0]);
+                L::store(to + r * stride + L::count, acc[r][1]);
+            }
+        }
+    }
+}
+
+template <class V, class T>
+GAMMA_INLINE T sum_lanes(V v) {
+    if constexpr (sizeof(V) == sizeof(T)) {
+        return v;
+    } else {
+        constexpr int count = sizeof(V) / sizeof(T);
+        T part[count];
+        GAMMA_UNROLL for (int i = 0; i < count; ++i) part[i] = v[i];
+        GAMMA_UNROLL for (int half = count / 2; half > 0; half /= 2)
+            GAMMA_UNROLL for (int i = 0; i < half; ++i) part[i] += part[i + half];
+        return part[0];
+    }
+}
+
+template <class T>
+struct Norm {
+    const T* weight;
+    const T* bias;
+    T eps;
+};
+
+template <class T>
+struct Moments {
+    T mean, scale;  // scale = 1 / sqrt(variance + eps)
+};
+
+template <class T>
+GAMMA_INLINE Moments<T> moments(const T* y, int64_t channels, T eps) {
+    using V = Vec<T>;
+    using L = Lanes<V, T>;
+    const int64_t whole = channels / L::count * L::count;
+    V sum{};
+    for (int64_t c = 0; c < whole; c += L::count) sum += L::load(y + c);
+    T mean = sum_lanes<V, T>(sum);
+    for (int64_t c = whole; c < channels; ++c) mean += y[c];
+    mean /= T(channels);
+    V squares{};
+    const V centre = L::all(mean);
+    for (int64_t c = 0; c < whole; c += L::count) {
+        V d = L::load(y + c) - centre;
+        squares += d * d;
+    }
+    T variance = sum_lanes<V, T>(squares);
+    for (int64_t c = whole; c < channels; ++c) variance += (y[c] - mean) * (y[c] - mean);
+    return {mean, T(1 / __builtin_sqrt(double(variance / T(channels) + eps)))};
+}
+
+// A number that is not one stays so: a diverged model must not pass for a finite one.
+template <class V>
+GAMMA_INLINE V positive_part(V v) {
+    return v < V{} ? V{} : v;
+}
+
+// out = x + ReLU(LayerNorm(y)); x may be null (zero).
+template <class T>
+static void normalise_row(const T* y, const T* x, const Norm<T>& norm, int64_t channels, T* out) {
+    using V = Vec<T>;
+    using L = Lanes<V, T>;
+    const Moments<T> m = moments(y, channels, norm.eps);
+    const V mean = L::all(m.mean), scale = L::all(m.scale);
+    int64_t c = 0;
+    for (; c + L::count <= channels; c += L::count) {
+        V v = (L::load(y + c) - mean) * scale * L::load(norm.weight + c) + L::load(norm.bias + c);
+        v = positive_part(v);
+        L::store(out + c, x ? v + L::load(x + c) : v);
+    }
+    for (; c < channels; ++c) {
+        T v = positive_part((y[c] - m.mean) * m.scale * norm.weight[c] + norm.bias[c]);
+        out[c] = x ? v + x[c] : v;
+    }
+}
+
+}  // namespace GAMMA_ISA_NAMESPACE

@@ -1,0 +1,83 @@
+"""A whole relational layer in one native call, without gradients: what `nn.layer.RelationalLayer.forward` defines.
+
+B queries, N nodes, R edge types, U relation tables, D channels.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from gamma_kg.graph.edges import Edges
+from gamma_kg.kernels import native
+
+
+class LayerWeights(NamedTuple):
+    """The parameters of a layer but for its relation vectors."""
+
+    weight: Tensor  # (D, 2D): on [x ; agg]
+    bias: Tensor
+    norm_weight: Tensor
+    norm_bias: Tensor
+    eps: float
+
+
+def can_fuse(states: Tensor, algebra: str) -> bool:
+    """Whether the fused layer can stand in: nothing asks for a gradient, and the native path knows the algebra."""
+    return (
+        not torch.is_grad_enabled() and not torch.compiler.is_compiling() and native.supports(states, states, algebra)
+    )
+
+
+def layer_forward(
+    edges: Edges,
+    x_BND: Tensor | None,
+    table_URD: Tensor,
+    which_B: Tensor | None,
+    source_B: Tensor,
+    boundary_BD: Tensor,
+    weights: LayerWeights,
+    algebra: str,
+    out_BND: Tensor | None = None,
+) -> Tensor:
+    """New states, (B, N, D). Without `x_BND` this is the first layer, whose states are the boundary and else zero.
+
+    `which_B` says which of the tables each query uses; without it all use the first. `out_BND` is overwritten, and
+    must not be `x_BND`.
+    """
+    (B, D), N, U = boundary_BD.shape, edges.num_nodes, table_URD.shape[0]
+    out_BND = boundary_BD.new_empty(B, N, D) if out_BND is None else out_BND
+    which_B = torch.zeros(B, dtype=torch.int64) if which_B is None else which_B
+    _check(
+        boundary_BD,
+        {
+            "states": (x_BND, (B, N, D)),
+            "result": (out_BND, (B, N, D)),
+            "relation tables": (table_URD, (U, edges.num_types, D)),
+            "weight": (weights.weight, (D, 2 * D)),
+            "bias": (weights.bias, (D,)),
+            "norm weight": (weights.norm_weight, (D,)),
+            "norm bias": (weights.norm_bias, (D,)),
+        },
+    )
+    for name, ids, limit in (("which", which_B, U), ("source", source_B, N)):
+        if ids.shape != (B,) or ids.dtype != torch.int64 or bool(((ids < 0) | (ids >= limit)).any()):
+            raise ValueError(f"{name}: wanted {B} ids below {limit}, found {ids.tolist()[:8]} {ids.dtype}")
+    if x_BND is not None and x_BND.data_ptr() == out_BND.data_ptr():
+        raise ValueError("a layer can't write its result over its states: neighbours are still to be read")
+    # Dense copies, held here until the call is done.
+    held = [tensor.contiguous() for tensor in (table_URD, which_B, source_B, boundary_BD, *weights[:4])]
+    x = None if x_BND is None else x_BND.contiguous()
+    native.run_layer(native.arrays(edges), algebra, x, held, weights.eps, out_BND)
+    return out_BND
+
+
+def _check(like: Tensor, wanted: dict[str, tuple[Tensor | None, tuple[int, ...]]]) -> None:
+    for name, (tensor, shape) in wanted.items():
+        if tensor is not None and (tensor.shape != shape or tensor.dtype != like.dtype or tensor.device != like.device):
+            raise ValueError(f"{name}: wanted {shape} {like.dtype}, found {native.shown(tensor)}")
+    out = wanted["result"][0]
+    if out is not None and not out.is_contiguous():
+        raise ValueError("the result must be dense")
