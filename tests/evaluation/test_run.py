@@ -19,6 +19,7 @@ from gamma_kg.evaluation.queries import QueryPlan
 from gamma_kg.evaluation.run import EvaluationOptions, evaluate_benchmark
 from gamma_kg.evaluation.store import Partial, ResultStore
 from gamma_kg.predict import Gamma
+from gamma_kg.report.runs import load_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
@@ -137,6 +138,27 @@ def test_interrupted_graph_goes_on_where_it_stopped(folder, tmp_path):
     assert len(stopped.asked) + len(rest.asked) == result["distinct_queries"]
     assert {key: result[key] for key in ("mrr", "mr", "fair")} == {key: whole[key] for key in ("mrr", "mr", "fair")}
     assert not list((tmp_path / "ranks").glob("*.part*"))
+
+
+def test_relation_task_ranks_the_true_relation_among_all(folder, tmp_path):
+    benchmark = load_benchmark(str(folder))
+    scorer = CountingScorer()
+    result = evaluate_benchmark(benchmark, named(scorer), EvaluationOptions(task="relation"), out=tmp_path)
+    split = benchmark.split("test")
+    known = {tuple(t) for t in split.known.tolist()}
+    reciprocal = []
+    for head, relation, tail in split.queries.tolist():
+        rows = CountingScorer().scores(split, torch.full((3,), head), torch.arange(3))
+        rivals = [r for r in range(3) if (head, r, tail) not in known]
+        reciprocal.append(1 / (1 + sum(bool(rows[r, tail] >= rows[relation, tail]) for r in rivals)))
+    assert result["mrr"] == pytest.approx(np.mean(reciprocal))
+    assert result["task"] == "relation" and result["queries"] == 31 and "tail" not in result
+    assert len(scorer.asked) == len(set(scorer.asked)) == 3 * len(np.unique(split.queries[:, 0]))
+    evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions(), out=tmp_path)
+    assert {path.name for path in tmp_path.glob("*.json")} == {"made.json", "made.relation.json"}
+    assert load_runs([tmp_path])[0].results["made"]["task"] == "both"
+    with pytest.raises(ConfigError, match="relation"):
+        EvaluationOptions(task="relation", by=("halflink",))
 
 
 def test_killed_run_loses_nothing_that_was_saved(folder, tmp_path, monkeypatch):

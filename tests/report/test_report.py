@@ -19,7 +19,14 @@ from gamma_kg.report.tables import group_table, report_tables
 def result(dataset, model, mrr, **more):
     fair = {"mrr": mrr + 0.01, "hits@1": mrr, "hits@3": mrr, "hits@10": mrr + 0.1, "mr": 5.0}
     metrics = {"mrr": mrr, "hits@1": mrr, "hits@3": mrr, "hits@10": mrr + 0.1, "mr": 5.0, "amri": 0.5, "fair": fair}
-    facts = {"format": FORMAT, "dataset": dataset, "group": catalog()[dataset].group, "split": "test", "limit": None}
+    facts = {
+        "format": FORMAT,
+        "dataset": dataset,
+        "group": catalog()[dataset].group,
+        "split": "test",
+        "limit": None,
+        "task": "both",
+    }
     facts |= {"queries": 10, "seconds": 1.0, "leakage": catalog()[dataset].leakage, "key": f"{dataset} {model}"}
     facts |= {"model": {"name": model, "hash": f"hash of {model}", "description": "made up"}, "by": {}}
     return facts | metrics | more

@@ -38,7 +38,7 @@ def evaluate(
     limit: Annotated[int | None, typer.Option(help="Rank only so many triples of each set, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of that draw.")] = 0,
     task: Annotated[
-        str, typer.Option(help="paper or ultra (which sets rank tails only), both or tail (on every set).")
+        str, typer.Option(help="paper or ultra (which sets rank tails only); both, tail or relation (on every set).")
     ] = "paper",
     by: Annotated[list[str] | None, typer.Option(help="Also split results by pattern or halflink.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for results; a run that was stopped goes on there.")] = None,

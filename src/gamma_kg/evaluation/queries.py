@@ -21,6 +21,13 @@ BATCH_ROWS = 1 << 17
 LARGEST_BATCH = 256
 
 
+def draw_triples(size: int, limit: int | None, seed: int) -> IntArray:
+    """All of `size` triples, or `limit` of them drawn with the seed, in their order."""
+    if limit is None or limit >= size:
+        return np.arange(size)
+    return np.sort(np.random.default_rng(seed).choice(size, size=limit, replace=False))
+
+
 @dataclass(frozen=True)
 class QueryBatch:
     """Distinct queries and the answers to rank: answer i belongs to query `row[i]` and is number `position[i]` of Q."""
@@ -48,9 +55,7 @@ class QueryPlan:
     @classmethod
     def build(cls, split: Split, *, tails_only: bool = False, limit: int | None = None, seed: int = 0) -> QueryPlan:
         """Plan all test triples of the split, or `limit` of them drawn with `seed`."""
-        triple = np.arange(len(split.queries))
-        if limit is not None and limit < len(triple):
-            triple = np.sort(np.random.default_rng(seed).choice(len(triple), size=limit, replace=False))
+        triple = draw_triples(len(split.queries), limit, seed)
         head, relation, tail = split.queries[triple].T
         directions = 1 if tails_only else 2
         triple = np.tile(triple, directions)

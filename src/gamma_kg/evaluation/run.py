@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,16 +16,20 @@ from gamma_kg.evaluation.distributed import Processes
 from gamma_kg.evaluation.evaluate import UNRANKED, NonFiniteScoreError, RivalCounts, SplitRanker
 from gamma_kg.evaluation.metrics import adjusted_mean_rank_index, rank_metrics
 from gamma_kg.evaluation.models import NamedModel
-from gamma_kg.evaluation.queries import QueryPlan
+from gamma_kg.evaluation.queries import QueryBatch, QueryPlan
+from gamma_kg.evaluation.relations import HeadBatch, RelationPlan, RelationRanker
 from gamma_kg.evaluation.store import FORMAT, Partial, ResultStore, result_key
 from gamma_kg.evaluation.strata import STRATIFIERS, stratify
 
-TASKS = ("paper", "ultra", "both", "tail")
+TASKS = ("paper", "ultra", "both", "tail", "relation")
+
+Plan = QueryPlan | RelationPlan
+Batch = TypeVar("Batch", QueryBatch, HeadBatch)
 
 
 @dataclass(frozen=True)
 class EvaluationOptions:
-    """What is evaluated. `task`: as the paper, as ULTRA's README, or both directions or tails on every set."""
+    """What is evaluated. `task`: as the paper, as ULTRA's README, or both directions, tails or relations everywhere."""
 
     split: str = "test"
     task: str = "paper"
@@ -45,10 +49,21 @@ class EvaluationOptions:
             if name not in STRATIFIERS:
                 hint = did_you_mean(name, STRATIFIERS)
                 raise ConfigError(f"can't split results by {name!r}{hint}; by: {', '.join(STRATIFIERS)}")
+        if self.by and self.task == "relation":
+            raise ConfigError("results of --task relation can't be split --by: strata are of entity queries")
 
-    def tails_only(self, benchmark: Benchmark) -> bool:
-        tail_sets = {benchmark.task} | ({benchmark.entry.ultra_task} if benchmark.entry else set())
-        return {"paper": benchmark.task == "tail", "ultra": "tail" in tail_sets, "both": False, "tail": True}[self.task]
+    def task_on(self, benchmark: Benchmark) -> str:
+        """both, tail or relation."""
+        if self.task not in ("paper", "ultra"):
+            return self.task
+        tail_by_ultra = self.task == "ultra" and benchmark.entry is not None and benchmark.entry.ultra_task == "tail"
+        return "tail" if tail_by_ultra else benchmark.task
+
+    def plan(self, benchmark: Benchmark, split: Split) -> Plan:
+        task = self.task_on(benchmark)
+        if task == "relation":
+            return RelationPlan.build(split, limit=self.limit, seed=self.seed)
+        return QueryPlan.build(split, tails_only=task == "tail", limit=self.limit, seed=self.seed)
 
 
 class Progress:
@@ -73,35 +88,37 @@ def evaluate_benchmark(
 ) -> dict[str, Any]:
     """The result record of one graph. With `out`, a finished graph is not ranked again, an unfinished one goes on."""
     processes, progress = processes or Processes(), progress or Progress()
-    tails_only = options.tails_only(benchmark)
+    task = options.task_on(benchmark)
     key = result_key(
         model=model.hash,
         data=benchmark.data_hash(options.split),
         split=options.split,
-        tails_only=tails_only,
+        task=task,
         limit=[options.limit, options.seed] if options.limit else None,
     )
     store = ResultStore(out) if out is not None else None
+    # Relations and entities of the same graph may be ranked into the same folder.
+    label = f"{benchmark.name}.relation" if task == "relation" else benchmark.name
     if store is not None and fresh and processes.is_first:
-        store.discard(benchmark.name, options.split)
-    found = store.finished(benchmark.name, options.split, key) if store is not None and processes.is_first else None
+        store.discard(label, options.split)
+    found = store.finished(label, options.split, key) if store is not None and processes.is_first else None
     found = processes.from_first(found)
     if found is not None and not set(options.by) - found[0].get("by", {}).keys():
         return found[0]
     split = benchmark.split(options.split)
-    plan = QueryPlan.build(split, tails_only=tails_only, limit=options.limit, seed=options.seed)
+    plan = options.plan(benchmark, split)
     if found is not None:
         result, counts = found
     else:
-        partial = _partial(store, benchmark.name, options.split, key, len(plan), processes)
+        partial = _partial(store, label, options.split, key, len(plan), processes)
         counts = _rank(split, plan, model, options, partial, benchmark.name, processes, progress)
-        result = _summary(benchmark, split, plan, counts, options, tails_only)
+        result = _summary(benchmark, split, plan, counts, options, task)
         result |= {"model": {"name": model.name, "hash": model.hash, "description": model.description}, "key": key}
         result |= _cost(partial.elapsed, len(plan), processes)
     result = _ordered(result | {"by": result.get("by", {}) | _strata(options.by, benchmark, split, plan, counts)})
     if store is not None and processes.is_first:
-        store.save(result, counts)
-        store.drop_partials(benchmark.name, options.split)
+        store.save(label, result, counts)
+        store.drop_partials(label, options.split)
     return result
 
 
@@ -116,7 +133,7 @@ def _partial(store: ResultStore | None, name: str, split: str, key: str, size: i
 
 def _rank(
     split: Split,
-    plan: QueryPlan,
+    plan: Plan,
     model: NamedModel,
     options: EvaluationOptions,
     partial: Partial,
@@ -128,12 +145,10 @@ def _rank(
     counts, can_save = partial.counts, partial.path != Path()
     todo = [i for i in range(plan.num_batches) if (counts.above[plan.batch(i).position] == UNRANKED).any()]
     progress.graph(name, len(plan), int((counts.above != UNRANKED).sum()))
-    ranker = SplitRanker(model.scorer, split, memory=options.memory)
+    rank_batch = _ranker(split, plan, model, options)
     try:
         for index in todo[processes.rank :: processes.world]:
-            batch = plan.batch(index)
-            ranker.rank(batch, counts)
-            progress.advance(len(batch.position) * processes.world)
+            progress.advance(rank_batch(index, counts) * processes.world)
             if can_save:
                 partial.save_now_and_then()
     except NonFiniteScoreError as error:
@@ -148,24 +163,44 @@ def _rank(
     return counts
 
 
+def _ranker(
+    split: Split, plan: Plan, model: NamedModel, options: EvaluationOptions
+) -> Callable[[int, RivalCounts], int]:
+    """A function that ranks batch `index` of the plan into the counts and says how many answers that were."""
+    if isinstance(plan, RelationPlan):
+        return _steps(plan.batch, RelationRanker(model.scorer, split, memory=options.memory).rank)
+    return _steps(plan.batch, SplitRanker(model.scorer, split, memory=options.memory).rank)
+
+
+def _steps(
+    batch_at: Callable[[int], Batch], rank: Callable[[Batch, RivalCounts], None]
+) -> Callable[[int, RivalCounts], int]:
+    def step(index: int, counts: RivalCounts) -> int:
+        batch = batch_at(index)
+        rank(batch, counts)
+        return len(batch.position)
+
+    return step
+
+
 def _summary(
     benchmark: Benchmark,
     split: Split,
-    plan: QueryPlan,
+    plan: Plan,
     counts: RivalCounts,
     options: EvaluationOptions,
-    tails_only: bool,
+    task: str,
 ) -> dict[str, Any]:
     published, fair = counts.published_rank(), counts.fair_rank()
     entry = benchmark.entry
-    directions = {"tail": ~plan.is_head, "head": plan.is_head}
+    directions = {"tail": ~plan.is_head, "head": plan.is_head} if isinstance(plan, QueryPlan) else {}
     return {
         "format": FORMAT,
         "dataset": benchmark.name,
         "title": entry.name if entry else benchmark.name,
         "group": benchmark.group,
         "split": options.split,
-        "task": "tail" if tails_only else "both",
+        "task": task,
         **rank_metrics(published),
         "amri": adjusted_mean_rank_index(fair, counts.total),
         "fair": rank_metrics(fair),
@@ -183,8 +218,10 @@ def _summary(
 
 
 def _strata(
-    names: Sequence[str], benchmark: Benchmark, split: Split, plan: QueryPlan, counts: RivalCounts
+    names: Sequence[str], benchmark: Benchmark, split: Split, plan: Plan, counts: RivalCounts
 ) -> dict[str, Any]:
+    if not isinstance(plan, QueryPlan):
+        return {}
     return {name: stratify(name, benchmark, split, plan, counts) for name in names}
 
 

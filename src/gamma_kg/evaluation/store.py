@@ -36,12 +36,12 @@ class ResultStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def path(self, dataset: str, split: str) -> Path:
-        return self.folder / (f"{dataset}.json" if split == "test" else f"{dataset}.{split}.json")
+    def path(self, label: str, split: str) -> Path:
+        return self.folder / (f"{label}.json" if split == "test" else f"{label}.{split}.json")
 
-    def finished(self, dataset: str, split: str, key: str) -> tuple[dict[str, Any], RivalCounts] | None:
+    def finished(self, label: str, split: str, key: str) -> tuple[dict[str, Any], RivalCounts] | None:
         """The result with this key, if it is there; a result with another key is refused, not overwritten."""
-        path = self.path(dataset, split)
+        path = self.path(label, split)
         if not path.is_file():
             return None
         result = read_result(path)
@@ -58,37 +58,37 @@ class ResultStore:
                 return None
             return result, RivalCounts(arrays["above"], arrays["tied"], arrays["total"])
 
-    def save(self, result: Mapping[str, Any], counts: RivalCounts) -> None:
+    def save(self, label: str, result: Mapping[str, Any], counts: RivalCounts) -> None:
         """Ranks first, then the JSON file: where that is, the graph is done."""
-        path = self.path(result["dataset"], result["split"])
+        path = self.path(label, result["split"])
         _write_arrays(self._ranks_path(path), result["key"], counts)
         write_text(path, json.dumps(plain(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
-    def discard(self, dataset: str, split: str) -> None:
-        self.path(dataset, split).unlink(missing_ok=True)
-        for path in self._partials(dataset, split):
+    def discard(self, label: str, split: str) -> None:
+        self.path(label, split).unlink(missing_ok=True)
+        for path in self._partials(label, split):
             path.unlink(missing_ok=True)
 
-    def partial(self, dataset: str, split: str, key: str, size: int, rank: int) -> Partial:
+    def partial(self, label: str, split: str, key: str, size: int, rank: int) -> Partial:
         """What earlier runs of this graph, by any number of processes, have ranked; ready to be continued."""
         counts, seconds = RivalCounts.empty(size), 0.0
-        for path in self._partials(dataset, split):
+        for path in self._partials(label, split):
             with np.load(path) as arrays:
                 if str(arrays["key"]) == key and len(arrays["above"]) == size:
                     counts.take_over([RivalCounts(arrays["above"], arrays["tied"], arrays["total"])])
                     seconds = max(seconds, float(arrays["seconds"]))
-        own = self.folder / "ranks" / f"{self.path(dataset, split).stem}.part{rank}.npz"
+        own = self.folder / "ranks" / f"{self.path(label, split).stem}.part{rank}.npz"
         return Partial(own, key, counts, seconds)
 
-    def drop_partials(self, dataset: str, split: str) -> None:
-        for path in self._partials(dataset, split):
+    def drop_partials(self, label: str, split: str) -> None:
+        for path in self._partials(label, split):
             path.unlink(missing_ok=True)
 
     def _ranks_path(self, path: Path) -> Path:
         return self.folder / "ranks" / f"{path.stem}.npz"
 
-    def _partials(self, dataset: str, split: str) -> list[Path]:
-        return sorted((self.folder / "ranks").glob(f"{self.path(dataset, split).stem}.part*.npz"))
+    def _partials(self, label: str, split: str) -> list[Path]:
+        return sorted((self.folder / "ranks").glob(f"{self.path(label, split).stem}.part*.npz"))
 
 
 class Partial:

@@ -38,7 +38,8 @@ def load_runs(folders: Sequence[Path], split: str = "test") -> list[Run]:
     for folder in folders:
         for path in _result_files(folder):
             result = read_result(path)
-            if result["split"] != split:
+            # Ranks among relations and ranks among entities have no common mean.
+            if result["split"] != split or result["task"] == "relation":
                 continue
             model = result["model"]
             results = found.setdefault(model["hash"], {})

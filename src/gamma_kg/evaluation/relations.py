@@ -1,0 +1,98 @@
+"""Relation prediction, (head, ?, tail): where does the true relation rank among all relations of the graph?
+
+The score of relation r is the score of the tail for the query (head, r), as `Gamma.predict` has it. All relations of
+one head are asked at once, so a head costs as many passes as there are relations. A triples, R relations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gamma_kg.data.benchmark import Split
+from gamma_kg.evaluation.evaluate import NonFiniteScoreError, RivalCounts, Scorer
+from gamma_kg.evaluation.queries import draw_triples
+from gamma_kg.evaluation.ranking import count_rivals
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.known import KnownAnswers
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class HeadBatch:
+    """The triples of one head: their number among all, their tails and their true relations."""
+
+    head: int
+    tail: IntArray
+    relation: IntArray
+    position: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class RelationPlan:
+    """What is asked of a split, one batch per head."""
+
+    triple: IntArray
+    head: IntArray
+    relation: IntArray
+    tail: IntArray
+    is_head: NDArray[np.bool_]
+    num_distinct: int
+    _order: IntArray
+    _starts: IntArray
+
+    @classmethod
+    def build(cls, split: Split, *, limit: int | None = None, seed: int = 0) -> RelationPlan:
+        triple = draw_triples(len(split.queries), limit, seed)
+        head, relation, tail = split.queries[triple].T
+        order = np.argsort(head, kind="stable")
+        distinct, starts = np.unique(head[order], return_index=True)
+        passes = len(distinct) * split.num_relations
+        never = np.zeros(len(triple), dtype=bool)
+        return cls(triple, head, relation, tail, never, passes, order, np.append(starts, len(order)))
+
+    def __len__(self) -> int:
+        return len(self.triple)
+
+    @property
+    def num_batches(self) -> int:
+        return len(self._starts) - 1
+
+    def batch(self, index: int) -> HeadBatch:
+        position = self._order[self._starts[index] : self._starts[index + 1]]
+        return HeadBatch(int(self.head[position[0]]), self.tail[position], self.relation[position], position)
+
+    def batches(self) -> Iterator[HeadBatch]:
+        return (self.batch(index) for index in range(self.num_batches))
+
+
+class RelationRanker:
+    """A scorer at work on one split, ranking relations."""
+
+    def __init__(self, scorer: Scorer, split: Split, *, memory: str | int | None = None) -> None:
+        self.scorer, self.split, self.memory = scorer, split, memory
+        self.kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
+        known = np.concatenate((split.known, split.queries))[:, [0, 2, 1]]
+        # Tails take the place of relations and relations that of answers: the relations known between two entities.
+        self.known = KnownAnswers.build(known, max(split.num_entities, split.num_relations), split.num_entities)
+
+    def rank(self, batch: HeadBatch, counts: RivalCounts) -> None:
+        """Write the rival counts of the batch's triples into `counts`."""
+        relation_R = torch.arange(self.split.num_relations)
+        scores_RN = self.scorer.scores(self.kg, torch.full_like(relation_R, batch.head), relation_R, memory=self.memory)
+        scores_AR = scores_RN[:, torch.from_numpy(batch.tail)].T
+        if not scores_AR.isfinite().all():
+            at = int((~scores_AR.isfinite()).any(dim=1).nonzero()[0])
+            names = self.split.entities[batch.head], self.split.entities[int(batch.tail[at])]
+            raise NonFiniteScoreError(f"the scores for ({names[0]}, ?, {names[1]}) are not finite (NaN or infinity)")
+        known_row, known = self.known.of(np.full_like(batch.tail, batch.head), batch.tail)
+        rows = np.arange(len(batch.tail))
+        rivals = count_rivals(scores_AR, *(torch.from_numpy(a) for a in (rows, batch.relation, known_row, known)))
+        counts.above[batch.position] = rivals.above.numpy()
+        counts.tied[batch.position] = rivals.tied.numpy()
+        counts.total[batch.position] = rivals.total.numpy()
