@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from gamma_kg.checkpoint import import_ultra
 from gamma_kg.data.benchmark import load_benchmark
 from gamma_kg.errors import ConfigError, DataError
 from gamma_kg.evaluation import queries
@@ -18,7 +17,6 @@ from gamma_kg.evaluation.models import NamedModel, resolve_model
 from gamma_kg.evaluation.queries import QueryPlan
 from gamma_kg.evaluation.run import EvaluationOptions, evaluate_benchmark
 from gamma_kg.evaluation.store import Partial, ResultStore
-from gamma_kg.predict import Gamma
 from gamma_kg.report.runs import load_runs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -292,7 +290,6 @@ def test_torchrun_gives_the_result_of_one_process(tmp_path):
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the benchmark files and public weights are not beside the project")
 @pytest.mark.parametrize(("name", "mrr", "within"), [("nell-v1", 0.7239, 0.01), ("metafam", 0.3298, 0.002)])
 def test_public_weights_rank_as_the_official_code_does(name, mrr, within):
-    benchmark = load_benchmark(name, SHARED / "datasets")
-    gamma = Gamma.from_checkpoint(import_ultra(SHARED / "parity" / "ultra_3g.pth"))
-    result = evaluate_benchmark(benchmark, NamedModel("ultra_3g", "", gamma, ""), EvaluationOptions())
+    benchmark, model = load_benchmark(name, SHARED / "datasets"), resolve_model(SHARED / "parity" / "ultra_3g.pth")
+    result = evaluate_benchmark(benchmark, model, EvaluationOptions())
     assert result["mrr"] == pytest.approx(mrr, abs=within)

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from gamma_kg.checkpoint import import_ultra
 from gamma_kg.config import PRESETS
 from gamma_kg.errors import CheckpointError, did_you_mean
 from gamma_kg.evaluation.baselines import frequency_scorer, pagerank_scorer
@@ -14,6 +15,8 @@ from gamma_kg.predict import Gamma
 
 BASELINES = ("untrained", "ppr", "frequency")
 UNTRAINED_SEED = 0
+# Public ULTRA checkpoints can be named as they are.
+ULTRA_SUFFIXES = (".pth", ".pt")
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class NamedModel:
 
 
 def resolve_model(name: str | Path | None) -> NamedModel:
-    """None: the bundled weights. "untrained" (or "untrained:PRESET"), "ppr", "frequency", else a checkpoint file."""
+    """None: the bundled weights. "untrained" (or "untrained:PRESET"), "ppr", "frequency", else a checkpoint."""
     text = "" if name is None else str(name)
     if text == "ppr":
         return NamedModel("ppr", _text_hash("ppr 1"), pagerank_scorer(), "personalised PageRank, restart 0.15")
@@ -39,9 +42,13 @@ def resolve_model(name: str | Path | None) -> NamedModel:
     if text and not Path(text).is_file():
         hint = did_you_mean(text, [*BASELINES, *(f"untrained:{preset}" for preset in PRESETS)])
         raise CheckpointError(
-            f"no model {text!r}: wanted a .safetensors checkpoint or one of {', '.join(BASELINES)}{hint}"
+            f"no model {text!r}: wanted a .safetensors checkpoint, a public ULTRA .pth file, or one of {', '.join(BASELINES)}{hint}"
         )
-    return _of_gamma(Path(text).stem if text else "bundled", Gamma.from_pretrained(text or None))
+    if not text:
+        return _of_gamma("bundled", Gamma.from_pretrained())
+    if Path(text).suffix in ULTRA_SUFFIXES:
+        return _of_gamma(Path(text).stem, Gamma.from_checkpoint(import_ultra(text)))
+    return _of_gamma(Path(text).stem, Gamma.from_pretrained(text))
 
 
 def gamma_hash(gamma: Gamma) -> str:
