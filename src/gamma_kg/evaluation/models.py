@@ -42,7 +42,8 @@ def resolve_model(name: str | Path | None) -> NamedModel:
     if text and not Path(text).is_file():
         hint = did_you_mean(text, [*BASELINES, *(f"untrained:{preset}" for preset in PRESETS)])
         raise CheckpointError(
-            f"no model {text!r}: wanted a .safetensors checkpoint, a public ULTRA .pth file, or one of {', '.join(BASELINES)}{hint}"
+            f"no model {text!r}: wanted a .safetensors checkpoint, a public ULTRA .pth file, "
+            f"or one of {', '.join(BASELINES)}{hint}"
         )
     if not text:
         return _of_gamma("bundled", Gamma.from_pretrained())
