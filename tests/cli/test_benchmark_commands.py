@@ -64,6 +64,7 @@ def test_patterns_of_an_own_folder(folder):
         (["evaluate", "nl-101"], "did you mean"),
         (["evaluate", "nl-100", "--data-dir", "/nowhere"], "gamma datasets fetch nl-100"),
         (["evaluate", "--model", "ppr"], "nothing to evaluate"),
+        (["evaluate", "--model", "ppr", "--group", "all", "--data-dir", "/nowhere"], "nothing to evaluate"),
         (["evaluate", "--group", "inductive", "--model", "ppr"], "groups: inductive-er"),
         (["report", "/nowhere"], "no folder"),
         (["patterns", "nl-101"], "did you mean"),

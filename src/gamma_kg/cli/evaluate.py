@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -58,7 +59,7 @@ def evaluate(
     from gamma_kg.evaluation.store import plain
 
     options = EvaluationOptions(split=split, task=task, limit=limit, seed=seed, memory=memory, by=by or ())
-    benchmarks = _find(datasets or [], group or [], data_dir)
+    benchmarks = _find(datasets or [], group or [], data_dir, split)
     named = resolve_model(model)
     processes = Processes.start()
     shown = processes.is_first
@@ -87,7 +88,7 @@ def evaluate(
     processes.stop()
 
 
-def _find(datasets: list[str], groups: list[str], data_dir: Path | None) -> list[Benchmark]:
+def _find(datasets: list[str], groups: list[str], data_dir: Path | None, split: str) -> list[Benchmark]:
     """All sets up front, so that a missing or damaged one stops the run before it starts."""
     from gamma_kg.data.benchmark import load_benchmark
     from gamma_kg.data.catalog import data_folder, in_group
@@ -95,15 +96,19 @@ def _find(datasets: list[str], groups: list[str], data_dir: Path | None) -> list
 
     folder = data_folder(data_dir)
     benchmarks = {name: load_benchmark(name, data_dir) for name in datasets}
+    for benchmark in benchmarks.values():
+        benchmark.data_hash(split)
     for group in groups:
         absent = []
         for entry in in_group(group):
-            test_files = (f"{entry.protocol.graph['test']}.txt", "test.txt")
-            if all((folder / entry.slug / name).is_file() for name in test_files):
+            needed = {
+                f"{part}.txt" for part in (entry.protocol.graph["test"], entry.protocol.graph[split], "test", split)
+            }
+            if all((folder / entry.slug / name).is_file() for name in needed):
                 benchmarks.setdefault(entry.slug, load_benchmark(entry.slug, data_dir))
             else:
                 absent.append(entry.slug)
-        if absent:
+        if absent and os.environ.get("RANK", "0") == "0":
             print(f"gamma: left out, not in {folder}: {', '.join(absent)}", file=sys.stderr)
     if not benchmarks:
         raise ConfigError("nothing to evaluate: name sets or folders, or a --group whose sets are at hand")

@@ -61,14 +61,19 @@ def personalised_pagerank(step_NN: sparse.csr_array, source_B: Tensor, relation_
     return torch.from_numpy(np.ascontiguousarray(visits_NB.T))
 
 
-def answer_counts(kg: KnowledgeGraph) -> Tensor:
+def answer_counts(kg: KnowledgeGraph) -> sparse.csr_array:
     """[r, e]: how often e is the answer of relation r in the graph, inverses included, (2R, N)."""
-    head, relation, tail = kg.triples.T
-    counts = torch.zeros(2 * kg.num_relations, kg.num_entities)
-    ones = torch.ones(len(head))
-    counts.index_put_((relation, tail), ones, accumulate=True)
-    counts.index_put_((relation + kg.num_relations, head), ones, accumulate=True)
-    return counts
+    head, relation, tail = kg.triples.numpy().T
+    rows, columns = np.concatenate((relation, relation + kg.num_relations)), np.concatenate((tail, head))
+    # Entries of the same place are added up.
+    return sparse.csr_array(
+        (np.ones(len(rows), dtype=np.float32), (rows, columns)), shape=(2 * kg.num_relations, kg.num_entities)
+    )
+
+
+def most_frequent(counts: sparse.csr_array, source_B: Tensor, relation_B: Tensor) -> Tensor:
+    """The counts of the relation, whatever the source, (B, N)."""
+    return torch.from_numpy(counts[relation_B.numpy()].toarray())
 
 
 def pagerank_scorer() -> GraphScorer:
@@ -76,5 +81,4 @@ def pagerank_scorer() -> GraphScorer:
 
 
 def frequency_scorer() -> GraphScorer:
-    """The most frequent answers of the relation, whatever the source."""
-    return GraphScorer(answer_counts, lambda counts, source_B, relation_B: counts[relation_B])
+    return GraphScorer(answer_counts, most_frequent)
