@@ -19,6 +19,7 @@ struct PropagateArgs {
     const Cut* cuts;  // [parts + 1]
     T* carry;         // [B, parts, D]: what a part adds to a node that an earlier part began
     int threads;
+    bool accumulate = false;  // add to what `out` holds
 };
 
 // Gradients of the above for x and relation, in one pass over the edges: with every edge its inverse is in the graph.
@@ -51,6 +52,29 @@ struct LayerArgs {
     T* head;   // [B, parts, D]: the beginning of the sum of a node that is cut
     T* carry;  // [B, parts, D]: the rest
     int threads;
+    // For a backward pass to come, else null: aggregates and normalised values [B, N, D], 1 / deviation [B, N].
+    T* agg;
+    T* normalised;
+    T* scale;
+};
+
+// Backward through ReLU, LayerNorm and the linear map of a layer, for rows = B * N nodes.
+template <class T>
+struct UpdateBackwardArgs {
+    int64_t rows, channels;
+    const T* gradient;  // of out, [rows, D]
+    const T* normalised;
+    const T* scale;
+    const T* packed;  // of the transposed weight: D inputs, 2 D outputs
+    const T* zeros;   // padded(2 D)
+    const T* norm_weight;
+    const T* norm_bias;
+    T* linear_gradient;  // of W [x ; agg] + b, [rows, D]
+    T* x_gradient;       // the residual included
+    T* agg_gradient;
+    T* sums;  // [units, 3, D], zeroed: gradients of norm weight, norm bias and bias
+    int64_t units;
+    int threads;
 };
 
 template <class T>
@@ -60,6 +84,9 @@ struct LayerKernels {
     void (*layer)(const LayerArgs<T>&);
     // Packed weights have 2 D * padded(D) numbers, the bias padded(D).
     void (*pack_layer)(const T* weight, const T* bias, int64_t channels, T* packed, T* padded_bias);
+    // The transpose: 2 D outputs from D inputs, D * padded(2 D) numbers.
+    void (*pack_transposed)(const T* weight, int64_t channels, T* packed);
+    void (*update_backward)(const UpdateBackwardArgs<T>&);
     int64_t (*padded)(int64_t columns);
 };
 

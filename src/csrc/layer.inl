@@ -8,6 +8,7 @@
 namespace GAMMA_ISA_NAMESPACE {
 
 using gamma_kg::LayerArgs;
+using gamma_kg::UpdateBackwardArgs;
 
 // Nodes of a block: their aggregates and results (2 x 24 x 64 floats) stay in the first cache.
 constexpr int64_t kBlock = 24;
@@ -35,7 +36,12 @@ static void update_rows(const LayerArgs<T>& args, const T** x_rows, const T** ag
     for (int64_t i = count; i < filled; ++i) x_rows[i] = x_rows[count - 1], agg_rows[i] = agg_rows[count - 1];
     linear_rows(x_rows, agg_rows, filled, channels, channels, args.packed, args.bias, channels, y);
     const Norm<T> norm{args.norm_weight, args.norm_bias, args.eps};
-    for (int64_t i = 0; i < count; ++i) normalise_row(y + i * width, x_rows[i], norm, channels, out_rows[i]);
+    for (int64_t i = 0; i < count; ++i) {
+        const int64_t at = out_rows[i] - args.out;
+        T* keep = args.normalised ? args.normalised + at : nullptr;
+        const T scale = normalise_row(y + i * width, x_rows[i], norm, channels, out_rows[i], keep);
+        if (keep) args.scale[at / channels] = scale;
+    }
 }
 
 template <class T>
@@ -57,16 +63,17 @@ static void layer_part(const LayerArgs<T>& args, int64_t b, const Cut& from, con
     const int64_t source = args.source[b];
     while (node < to.node) {
         const int64_t begin = node, count = smaller(kBlock, to.node - begin);
+        T* agg = args.agg ? args.agg + b * stride + begin * channels : scratch.agg;
         for (int64_t i = 0; i < count; ++i, ++node)
             sum_row<A, false>(graph, query, graph.node_ptr[node], graph.edge_begin(node), graph.edge_begin(node + 1),
-                              scratch.agg + i * channels);
+                              agg + i * channels);
         if (source >= begin && source < node)
-            add_row(scratch.agg + (source - begin) * channels, args.boundary + b * channels, channels);
+            add_row(agg + (source - begin) * channels, args.boundary + b * channels, channels);
         const T *x_rows[kBlock], *agg_rows[kBlock];
         T* out_rows[kBlock];
         for (int64_t i = 0; i < count; ++i) {
             x_rows[i] = x + (begin + i) * channels;
-            agg_rows[i] = scratch.agg + i * channels;
+            agg_rows[i] = agg + i * channels;
             out_rows[i] = args.out + b * stride + (begin + i) * channels;
         }
         update_rows(args, x_rows, agg_rows, out_rows, count, scratch.y);
@@ -88,7 +95,7 @@ static void finish_cut_nodes(const LayerArgs<T>& args) {
             if (node == graph.num_nodes || cut.edge == graph.edge_begin(node)) continue;
             const Cut& before = args.cuts[part - 1];
             if (before.node == node && before.edge > graph.edge_begin(node)) continue;  // not the first cut of this node
-            T* agg = scratch.agg;
+            T* agg = args.agg ? args.agg + b * stride + node * channels : scratch.agg;
             const int64_t unit = b * args.parts + part;
             for (int64_t c = 0; c < channels; ++c) agg[c] = args.head[(unit - 1) * channels + c];
             for (int64_t later = part; later < args.parts && args.cuts[later].node == node; ++later)
@@ -201,6 +208,86 @@ static void layer(const LayerArgs<T>& args) {
             return args.x ? run_layer<Algebra::split_complex>(args) : run_first_layer<Algebra::split_complex>(args);
         case Algebra::dual: return args.x ? run_layer<Algebra::dual>(args) : run_first_layer<Algebra::dual>(args);
     }
+}
+
+// Backward through ReLU and LayerNorm of one row: the gradient of the linear result; `sums` as in UpdateBackwardArgs.
+template <class T>
+static void normalise_row_backward(const T* gradient, const T* normalised, T scale, const Norm<T>& norm, int64_t channels,
+                                   T* linear_gradient, T* sums) {
+    using V = Vec<T>;
+    using L = Lanes<V, T>;
+    const int64_t whole = channels / L::count * L::count;
+    V sum{}, product{};
+    T rest_sum = 0, rest_product = 0;
+    for (int64_t c = 0; c < whole; c += L::count) {
+        const V n = L::load(normalised + c), w = L::load(norm.weight + c), pre = n * w + L::load(norm.bias + c);
+        const V g = pre > V{} ? L::load(gradient + c) : V{};
+        L::store(sums + c, L::load(sums + c) + g * n);
+        L::store(sums + channels + c, L::load(sums + channels + c) + g);
+        const V gw = g * w;
+        sum += gw;
+        product += gw * n;
+        L::store(linear_gradient + c, gw);
+    }
+    for (int64_t c = whole; c < channels; ++c) {
+        const T n = normalised[c], g = n * norm.weight[c] + norm.bias[c] > 0 ? gradient[c] : T(0);
+        sums[c] += g * n;
+        sums[channels + c] += g;
+        linear_gradient[c] = g * norm.weight[c];
+        rest_sum += linear_gradient[c];
+        rest_product += linear_gradient[c] * n;
+    }
+    const T mean = (sum_lanes<V, T>(sum) + rest_sum) / T(channels);
+    const T slope = (sum_lanes<V, T>(product) + rest_product) / T(channels);
+    const V mean_V = L::all(mean), slope_V = L::all(slope), scale_V = L::all(scale);
+    for (int64_t c = 0; c < whole; c += L::count) {
+        const V g = (L::load(linear_gradient + c) - mean_V - L::load(normalised + c) * slope_V) * scale_V;
+        L::store(linear_gradient + c, g);
+        L::store(sums + 2 * channels + c, L::load(sums + 2 * channels + c) + g);
+    }
+    for (int64_t c = whole; c < channels; ++c) {
+        linear_gradient[c] = (linear_gradient[c] - mean - normalised[c] * slope) * scale;
+        sums[2 * channels + c] += linear_gradient[c];
+    }
+}
+
+template <class T>
+static void update_backward(const UpdateBackwardArgs<T>& args) {
+    const int64_t channels = args.channels, width = padded<T>(2 * channels);
+    const Norm<T> norm{args.norm_weight, args.norm_bias, T(0)};
+#pragma omp parallel for schedule(dynamic, 1) num_threads(args.threads) if (args.threads > 1 && args.units > 1)
+    for (int64_t unit = 0; unit < args.units; ++unit) {
+        const int64_t first = args.rows * unit / args.units, last = args.rows * (unit + 1) / args.units;
+        T* y = static_cast<T*>(std::malloc(kBlock * width * sizeof(T)));
+        for (int64_t begin = first; begin < last; begin += kBlock) {
+            const int64_t count = smaller(kBlock, last - begin), filled = (count + kRows - 1) / kRows * kRows;
+            const T* rows[kBlock];
+            for (int64_t i = 0; i < filled; ++i) rows[i] = args.linear_gradient + (begin + smaller(i, count - 1)) * channels;
+            for (int64_t i = 0; i < count; ++i) {
+                const int64_t at = (begin + i) * channels;
+                normalise_row_backward(args.gradient + at, args.normalised + at, args.scale[begin + i], norm, channels,
+                                       args.linear_gradient + at, args.sums + unit * 3 * channels);
+            }
+            linear_rows(rows, rows, filled, channels, 0, args.packed, args.zeros, 2 * channels, y);
+            for (int64_t i = 0; i < count; ++i) {
+                const int64_t at = (begin + i) * channels;
+                for (int64_t c = 0; c < channels; ++c) {
+                    args.x_gradient[at + c] = args.gradient[at + c] + y[i * width + c];
+                    args.agg_gradient[at + c] = y[i * width + channels + c];
+                }
+            }
+        }
+        std::free(y);
+    }
+}
+
+template <class T>
+static void pack_transposed(const T* weight, int64_t channels, T* packed) {
+    constexpr int64_t panel = panel_width<T>();
+    for (int64_t first = 0; first < 2 * channels; first += panel)
+        for (int64_t i = 0; i < channels; ++i)
+            for (int64_t j = 0; j < panel; ++j, ++packed)
+                *packed = first + j < 2 * channels ? weight[i * 2 * channels + first + j] : T(0);
 }
 
 template <class T>

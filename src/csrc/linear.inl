@@ -122,23 +122,27 @@ GAMMA_INLINE V positive_part(V v) {
     return v < V{} ? V{} : v;
 }
 
-// out = x + ReLU(LayerNorm(y)); x may be null (zero).
+// out = x + ReLU(LayerNorm(y)); x may be null (zero). With `keep` the values before weight and bias go there.
 template <class T>
-static void normalise_row(const T* y, const T* x, const Norm<T>& norm, int64_t channels, T* out) {
+static T normalise_row(const T* y, const T* x, const Norm<T>& norm, int64_t channels, T* out, T* keep = nullptr) {
     using V = Vec<T>;
     using L = Lanes<V, T>;
     const Moments<T> m = moments(y, channels, norm.eps);
     const V mean = L::all(m.mean), scale = L::all(m.scale);
     int64_t c = 0;
     for (; c + L::count <= channels; c += L::count) {
-        V v = (L::load(y + c) - mean) * scale * L::load(norm.weight + c) + L::load(norm.bias + c);
-        v = positive_part(v);
+        V v = (L::load(y + c) - mean) * scale;
+        if (keep) L::store(keep + c, v);
+        v = positive_part(v * L::load(norm.weight + c) + L::load(norm.bias + c));
         L::store(out + c, x ? v + L::load(x + c) : v);
     }
     for (; c < channels; ++c) {
-        T v = positive_part((y[c] - m.mean) * m.scale * norm.weight[c] + norm.bias[c]);
+        T v = (y[c] - m.mean) * m.scale;
+        if (keep) keep[c] = v;
+        v = positive_part(v * norm.weight[c] + norm.bias[c]);
         out[c] = x ? v + x[c] : v;
     }
+    return m.scale;
 }
 
 }  // namespace GAMMA_ISA_NAMESPACE

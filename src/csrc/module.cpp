@@ -60,16 +60,18 @@ void propagate(const Graph& graph, int algebra, int64_t queries, int64_t channel
 template <class T>
 void propagate_backward(const Graph& graph, int algebra, int64_t queries, int64_t channels, uintptr_t gradient,
                         uintptr_t relation, int64_t relation_stride, uintptr_t out, int64_t parts, int threads,
-                        uintptr_t states, uintptr_t relation_gradient) {
+                        uintptr_t states, uintptr_t relation_gradient, bool accumulate) {
     nb::gil_scoped_release release;
     Work<T> work(graph, algebra, queries, channels, gradient, relation, relation_stride, out, parts, threads);
+    work.args.accumulate = accumulate;
     chosen->of<T>().backward({work.args, at<const T>(states), at<T>(relation_gradient)});
 }
 
 template <class T>
 void layer(const Graph& graph, int algebra, int64_t queries, int64_t channels, uintptr_t x, uintptr_t relation,
            uintptr_t which, uintptr_t source, uintptr_t boundary, uintptr_t weight, uintptr_t bias, uintptr_t norm_weight,
-           uintptr_t norm_bias, double eps, uintptr_t out, int64_t parts, int threads) {
+           uintptr_t norm_bias, double eps, uintptr_t out, int64_t parts, int threads, uintptr_t agg, uintptr_t normalised,
+           uintptr_t scale) {
     nb::gil_scoped_release release;
     const LayerKernels<T>& kernels = chosen->of<T>();
     const int64_t width = kernels.padded(channels);
@@ -81,7 +83,22 @@ void layer(const Graph& graph, int algebra, int64_t queries, int64_t channels, u
     kernels.layer({graph, Algebra(algebra), queries, channels, at<const T>(x), at<const T>(relation),
                    at<const int64_t>(which), at<const int64_t>(source), at<const T>(boundary), packed.data(), padded_bias,
                    at<const T>(norm_weight), at<const T>(norm_bias), T(eps), at<T>(out), parts, cuts.data(), pieces.data(),
-                   pieces.data() + queries * parts * channels, threads});
+                   pieces.data() + queries * parts * channels, threads, at<T>(agg), at<T>(normalised), at<T>(scale)});
+}
+
+template <class T>
+void update_backward(int64_t rows, int64_t channels, uintptr_t gradient, uintptr_t normalised, uintptr_t scale,
+                     uintptr_t weight, uintptr_t norm_weight, uintptr_t norm_bias, uintptr_t linear_gradient,
+                     uintptr_t x_gradient, uintptr_t agg_gradient, uintptr_t sums, int64_t units, int threads) {
+    nb::gil_scoped_release release;
+    const LayerKernels<T>& kernels = chosen->of<T>();
+    const int64_t width = kernels.padded(2 * channels);
+    std::vector<T> packed((channels + 1) * width);
+    T* zeros = packed.data() + channels * width;
+    kernels.pack_transposed(at<const T>(weight), channels, packed.data());
+    kernels.update_backward({rows, channels, at<const T>(gradient), at<const T>(normalised), at<const T>(scale),
+                             packed.data(), zeros, at<const T>(norm_weight), at<const T>(norm_bias), at<T>(linear_gradient),
+                             at<T>(x_gradient), at<T>(agg_gradient), at<T>(sums), units, threads});
 }
 
 // True if every pointer and id stays inside its array, so that no kernel can read or write elsewhere.
@@ -112,6 +129,7 @@ void define_kernels(nb::module_& module, const std::string& suffix) {
     module.def(("propagate" + suffix).c_str(), &propagate<T>);
     module.def(("propagate_backward" + suffix).c_str(), &propagate_backward<T>);
     module.def(("layer" + suffix).c_str(), &layer<T>);
+    module.def(("update_backward" + suffix).c_str(), &update_backward<T>);
 }
 
 }  // namespace

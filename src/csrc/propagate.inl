@@ -50,6 +50,7 @@ struct Query {
     int64_t channels;
     const T* own = nullptr;            // backward: the state of the node at hand
     T* relation_gradient = nullptr;    // backward: [R, D]
+    bool accumulate = false;
 };
 
 // Ask for `bytes` of each component of a row.
@@ -60,7 +61,7 @@ GAMMA_INLINE void fetch(const T* row, int64_t half) {
 }
 
 // Sum over the edges first .. last of one node, of `C` vectors per component beginning at channel `offset`.
-// `group` is the group of the first edge. Adds nothing to what `out` held before: it is overwritten.
+// `group` is the group of the first edge. The sum is added to what `out` holds if the query says so.
 // `width` is the number of channels where it is known to the compiler, else 0.
 template <class V, int C, int width, Algebra A, bool backward, class T>
 static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset, int64_t group, int64_t first, int64_t last,
@@ -72,7 +73,8 @@ static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset,
     const int64_t end_of_edges = graph.num_edges() - 1;
     const T* x = query.x + offset;
     V acc[C][K];
-    GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k) acc[c][k] = V{};
+    GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
+        acc[c][k] = query.accumulate ? L::load(out + offset + c * L::count + k * half) : V{};
 
     GAMMA_ROLLED for (int64_t edge = first; edge < last; ++group) {
         int64_t stop = smaller(graph.group_ptr[group + 1], last);
@@ -145,7 +147,9 @@ static void sum_part(const PropagateArgs<T>& args, Query<T> query, const T* stat
     if (from.edge > graph.edge_begin(node)) {
         int64_t last = smaller(graph.edge_begin(node + 1), to.edge);
         if (backward) query.own = states + channels * node;
+        query.accumulate = false;
         sum_row<A, backward>(graph, query, from.group, from.edge, last, carry);
+        query.accumulate = args.accumulate;
         ++node;
     }
     for (; node < to.node; ++node) {
@@ -170,6 +174,7 @@ static void run(const PropagateArgs<T>& args, const T* states, T* relation_gradi
         const int64_t b = unit / args.parts, part = unit % args.parts;
         Query<T> query{args.x + b * state_stride, args.relation + b * args.relation_stride, args.channels};
         if (backward) query.relation_gradient = relation_gradient + unit * table;
+        query.accumulate = args.accumulate;
         sum_part<A, backward>(args, query, backward ? states + b * state_stride : nullptr, args.cuts[part],
                               args.cuts[part + 1], args.out + b * state_stride, args.carry + unit * args.channels);
     }

@@ -6,8 +6,10 @@ namespace GAMMA_ISA_NAMESPACE {
 static const gamma_kg::Kernels* table(const char* name) {
     static const gamma_kg::Kernels kernels = {
         name,
-        {propagate<float>, propagate_backward<float>, layer<float>, pack_layer<float>, padded_width<float>},
-        {propagate<double>, propagate_backward<double>, layer<double>, pack_layer<double>, padded_width<double>},
+        {propagate<float>, propagate_backward<float>, layer<float>, pack_layer<float>, pack_transposed<float>,
+         update_backward<float>, padded_width<float>},
+        {propagate<double>, propagate_backward<double>, layer<double>, pack_layer<double>, pack_transposed<double>,
+         update_backward<double>, padded_width<double>},
     };
     return &kernels;
 }

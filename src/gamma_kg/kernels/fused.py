@@ -24,6 +24,14 @@ class LayerWeights(NamedTuple):
     eps: float
 
 
+class Saved(NamedTuple):
+    """What a backward pass wants to know of a forward pass; filled by it."""
+
+    agg: Tensor  # (B, N, D): what was propagated, with the boundary
+    normalised: Tensor  # (B, N, D): before the norm's weight and bias
+    scale: Tensor  # (B, N): 1 / standard deviation
+
+
 def can_fuse(states: Tensor, algebra: str) -> bool:
     """Whether the fused layer can stand in: nothing asks for a gradient, and the native path knows the algebra."""
     return (
@@ -41,11 +49,12 @@ def layer_forward(
     weights: LayerWeights,
     algebra: str,
     out_BND: Tensor | None = None,
+    saved: Saved | None = None,
 ) -> Tensor:
     """New states, (B, N, D). Without `x_BND` this is the first layer, whose states are the boundary and else zero.
 
     `which_B` says which of the tables each query uses; without it all use the first. `out_BND` is overwritten, and
-    must not be `x_BND`.
+    must not be `x_BND`. `saved` is filled where a backward pass is to come, which needs `x_BND`.
     """
     (B, D), N, U = boundary_BD.shape, edges.num_nodes, table_URD.shape[0]
     out_BND = boundary_BD.new_empty(B, N, D) if out_BND is None else out_BND
@@ -65,12 +74,14 @@ def layer_forward(
     for name, ids, limit in (("which", which_B, U), ("source", source_B, N)):
         if ids.shape != (B,) or ids.dtype != torch.int64 or bool(((ids < 0) | (ids >= limit)).any()):
             raise ValueError(f"{name}: wanted {B} ids below {limit}, found {ids.tolist()[:8]} {ids.dtype}")
+    if saved is not None and (x_BND is None or not all(tensor.is_contiguous() for tensor in saved)):
+        raise ValueError("a backward pass needs the states, and dense tensors to save into")
     if x_BND is not None and x_BND.data_ptr() == out_BND.data_ptr():
         raise ValueError("a layer can't write its result over its states: neighbours are still to be read")
     # Dense copies, held here until the call is done.
     held = [tensor.contiguous() for tensor in (table_URD, which_B, source_B, boundary_BD, *weights[:4])]
     x = None if x_BND is None else x_BND.contiguous()
-    native.run_layer(native.arrays(edges), algebra, x, held, weights.eps, out_BND)
+    native.run_layer(native.arrays(edges), algebra, x, held, weights.eps, out_BND, saved or ())
     return out_BND
 
 

@@ -114,14 +114,21 @@ def propagate_forward(edges: EdgeArrays, x_BND: Tensor, relation_BRD: Tensor, al
 
 
 def propagate_backward(
-    edges: EdgeArrays, gradient_BND: Tensor, x_BND: Tensor, relation_BRD: Tensor, algebra: str
+    edges: EdgeArrays,
+    gradient_BND: Tensor,
+    x_BND: Tensor,
+    relation_BRD: Tensor,
+    algebra: str,
+    add_to: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of `propagate_forward` for x and relation."""
+    """Gradients of `propagate_forward` for x and relation; the former is added to `add_to` if that is given."""
     native, x, relation, stride = _checked(edges, x_BND, relation_BRD, algebra)
     gradient = gradient_BND.contiguous()
     if gradient.shape != x.shape or gradient.dtype != x.dtype:
         raise ValueError(f"gradient {shown(gradient)} does not fit states {shown(x)}")
-    grad_x = torch.empty_like(x)
+    grad_x = torch.empty_like(x) if add_to is None else add_to
+    if grad_x.shape != x.shape or grad_x.dtype != x.dtype or not grad_x.is_contiguous():
+        raise ValueError(f"gradient to add to: wanted dense {shown(x)}, found {shown(grad_x)}")
     view, threads = graph(edges), torch.get_num_threads()
     (B, _, D), R = x.shape, relation.shape[1]
     parts = native.parts_per_query(view, B, D, threads)
@@ -129,7 +136,7 @@ def propagate_backward(
     _typed(native, "propagate_backward", x)(
         view, ALGEBRA_IDS[algebra], B, D,
         gradient.data_ptr(), relation.data_ptr(), stride, grad_x.data_ptr(), parts, threads,
-        x.data_ptr(), tables.data_ptr(),
+        x.data_ptr(), tables.data_ptr(), add_to is not None,
     )  # fmt: skip
     if stride == 0:
         return grad_x, tables.view(B * parts, R, D).sum(0, keepdim=True)
@@ -137,11 +144,18 @@ def propagate_backward(
 
 
 def run_layer(
-    edges: EdgeArrays, algebra: str, x_BND: Tensor | None, dense: Sequence[Tensor], eps: float, out_BND: Tensor
+    edges: EdgeArrays,
+    algebra: str,
+    x_BND: Tensor | None,
+    dense: Sequence[Tensor],
+    eps: float,
+    out_BND: Tensor,
+    saved: Sequence[Tensor],
 ) -> None:
     """One fused layer; `gamma_kg.kernels.fused` has checked what it hands on.
 
     `dense`: relation tables, table of each query, source, boundary, weight, bias, norm weight, norm bias.
+    `saved`: nothing, or what a backward pass wants: aggregates, normalised values, scales.
     """
     native, view, threads = _loaded(), graph(edges), torch.get_num_threads()
     B, _, D = out_BND.shape
@@ -149,7 +163,33 @@ def run_layer(
     _typed(native, "layer", out_BND)(
         view, ALGEBRA_IDS[algebra], B, D, 0 if x_BND is None else x_BND.data_ptr(),
         *(tensor.data_ptr() for tensor in dense), eps, out_BND.data_ptr(), parts, threads,
+        *([tensor.data_ptr() for tensor in saved] or (0, 0, 0)),
     )  # fmt: skip
+
+
+def update_backward(
+    gradient_BND: Tensor,
+    normalised_BND: Tensor,
+    scale_BN: Tensor,
+    weight: Tensor,
+    norm_weight: Tensor,
+    norm_bias: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Backward of a layer but for propagation: gradients of the linear result, of x (with the residual) and of agg.
+
+    The fourth are parts (units, 3, D) of the gradients of norm weight, norm bias and bias, to be summed.
+    """
+    native, threads, D = _loaded(), torch.get_num_threads(), gradient_BND.shape[-1]
+    rows = gradient_BND.numel() // max(D, 1)
+    units = 1 if threads == 1 else max(1, min(4 * threads, rows // 256))
+    results = tuple(torch.empty_like(gradient_BND) for _ in range(3))
+    sums = gradient_BND.new_zeros(units, 3, D)
+    dense = gradient_BND, normalised_BND, scale_BN, weight, norm_weight, norm_bias, *results, sums
+    if not all(tensor.is_contiguous() and tensor.dtype == gradient_BND.dtype for tensor in dense):
+        raise ValueError("update_backward wants dense tensors of one type")
+    _typed(native, "update_backward", gradient_BND)(rows, D, *(tensor.data_ptr() for tensor in dense), units, threads)
+    linear, grad_x, grad_agg = results
+    return linear, grad_x, grad_agg, sums
 
 
 def _checked(

@@ -16,6 +16,7 @@ from gamma_kg.algebra import ALGEBRAS
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels import propagate
 from gamma_kg.kernels.fused import LayerWeights, can_fuse, layer_forward
+from gamma_kg.kernels.training import can_train_fused, layer_with_gradients
 
 
 class RelationalLayer(nn.Module):
@@ -52,6 +53,10 @@ class RelationalLayer(nn.Module):
         if can_fuse(x_BND, self.algebra):
             which_B = torch.arange(len(source_B)) if len(relation_BRW) > 1 else None
             return self.fused(edges, x_BND, relation_BRW, which_B, source_B, boundary_BD)
+        if can_train_fused(x_BND, relation_BRW, self.algebra):
+            return layer_with_gradients(
+                edges, x_BND, relation_BRW, source_B, boundary_BD, self._weights(), self.algebra
+            )
         agg_BND = propagate(edges, x_BND, relation_BRW, self.algebra)
         query_B = torch.arange(len(source_B), device=source_B.device)
         agg_BND = agg_BND.index_put_((query_B, source_B), boundary_BD, accumulate=True)
@@ -71,8 +76,12 @@ class RelationalLayer(nn.Module):
         out_BND: Tensor | None = None,
     ) -> Tensor:
         """`forward` in one native pass, without gradients; no `x_BND` means that of the first layer."""
-        weights = LayerWeights(self.linear.weight, self.linear.bias, self.norm.weight, self.norm.bias, self.norm.eps)
-        return layer_forward(edges, x_BND, table_URW, which_B, source_B, boundary_BD, weights, self.algebra, out_BND)
+        return layer_forward(
+            edges, x_BND, table_URW, which_B, source_B, boundary_BD, self._weights(), self.algebra, out_BND
+        )
+
+    def _weights(self) -> LayerWeights:
+        return LayerWeights(self.linear.weight, self.linear.bias, self.norm.weight, self.norm.bias, self.norm.eps)
 
     def extra_repr(self) -> str:
         return f"{self.dim}, {self.algebra!r}"

@@ -1,0 +1,83 @@
+"""A whole relational layer with gradients: what `nn.layer.RelationalLayer.forward` defines, in few passes over memory.
+
+Forward keeps the aggregates and the normalised values; backward goes through ReLU, LayerNorm, the linear map and the
+residual in one pass, then through propagation. B queries, N nodes, R edge types, D channels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gamma_kg.graph.edges import Edges
+from gamma_kg.kernels import native
+from gamma_kg.kernels.fused import LayerWeights, Saved, layer_forward
+
+
+def can_train_fused(x_BND: Tensor, relation_BRW: Tensor, algebra: str) -> bool:
+    """Whether the fused layer can stand in for the plain one while gradients are wanted."""
+    return (
+        torch.is_grad_enabled() and not torch.compiler.is_compiling() and native.supports(x_BND, relation_BRW, algebra)
+    )
+
+
+def layer_with_gradients(
+    edges: Edges,
+    x_BND: Tensor,
+    relation_BRD: Tensor,
+    source_B: Tensor,
+    boundary_BD: Tensor,
+    weights: LayerWeights,
+    algebra: str,
+) -> Tensor:
+    """New states, (B, N, D), differentiable in all that is not an id. Relation tables may be shared (B = 1)."""
+    out: Tensor = _Layer.apply(  # type: ignore[no-untyped-call]
+        edges, algebra, weights.eps, source_B, x_BND, relation_BRD, boundary_BD, *weights[:4]
+    )
+    return out
+
+
+class _Layer(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        edges: Edges,
+        algebra: str,
+        eps: float,
+        source_B: Tensor,
+        x_BND: Tensor,
+        relation_BRD: Tensor,
+        boundary_BD: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        norm_weight: Tensor,
+        norm_bias: Tensor,
+    ) -> Tensor:
+        which_B = torch.arange(len(source_B)) if len(relation_BRD) > 1 else None
+        saved = Saved(torch.empty_like(x_BND), torch.empty_like(x_BND), x_BND.new_empty(x_BND.shape[:2]))
+        weights = LayerWeights(weight, bias, norm_weight, norm_bias, eps)
+        out_BND = layer_forward(
+            edges, x_BND, relation_BRD, which_B, source_B, boundary_BD, weights, algebra, saved=saved
+        )
+        ctx.save_for_backward(source_B, x_BND, relation_BRD, weight, norm_weight, norm_bias, *saved)
+        ctx.edges, ctx.algebra = edges, algebra
+        return out_BND
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        source_B, x_BND, relation_BRD, weight, norm_weight, norm_bias, agg_BND, normalised, scale = ctx.saved_tensors
+        D = x_BND.shape[-1]
+        linear, grad_x, grad_agg, sums = native.update_backward(
+            gradients[0].contiguous(), normalised, scale, weight, norm_weight, norm_bias
+        )
+        by_output = linear.view(-1, D).T
+        grad_weight = torch.cat([by_output @ part.reshape(-1, D) for part in (x_BND, agg_BND)], dim=1)
+        grad_boundary = grad_agg[torch.arange(len(source_B)), source_B]
+        grad_x, grad_relation = native.propagate_backward(
+            native.arrays(ctx.edges), grad_agg, x_BND, relation_BRD, ctx.algebra, add_to=grad_x
+        )
+        grad_norm_weight, grad_norm_bias, grad_bias = sums.sum(0)
+        parameters = grad_weight, grad_bias, grad_norm_weight, grad_norm_bias
+        return None, None, None, None, grad_x, grad_relation, grad_boundary, *parameters
