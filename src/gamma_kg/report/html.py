@@ -30,7 +30,6 @@ thead th { border-bottom: 2px solid var(--rule); } tbody tr:nth-child(even) td {
 p.note, footer { color: var(--faint); font-size: .85rem; max-width: 60rem; }
 svg { max-width: 100%; height: auto; margin: .8rem 0; } svg text { font: 11px system-ui, sans-serif; fill: var(--ink); }
 svg .title { font-weight: 600; font-size: 12px; } svg .small { font-size: 9px; }
-svg .gain { fill: #3b8a5a; } svg .loss { fill: #b8524f; }
 svg .axis { stroke: var(--faint); } svg .grid { stroke: var(--rule); }
 """
 

@@ -22,9 +22,10 @@ def difference_bars(values: Mapping[str, float], title: str) -> str:
         length = abs(value) / reach * (PLOT_WIDTH / 2 - 50)
         x = middle if value >= 0 else middle - length
         at, anchor = (middle + length + 4, "start") if value >= 0 else (middle - length - 4, "end")
-        kind = "gain" if value >= 0 else "loss"
+        kind, colour = ("gain", "#3b8a5a") if value >= 0 else ("loss", "#b8524f")
         parts.append(_text(LABEL_WIDTH - 6, y + 10, name, "end"))
-        parts.append(f'<rect class="{kind}" x="{x:.1f}" y="{y + 1}" width="{length:.1f}" height="{ROW - 5}"/>')
+        box = f'x="{x:.1f}" y="{y + 1}" width="{length:.1f}" height="{ROW - 5}"'
+        parts.append(f'<rect class="{kind}" fill="{colour}" {box}/>')
         parts.append(_text(at, y + 10, f"{value:+.3f}", anchor))
     height = 30 + len(ordered) * ROW
     axis = f'<line class="axis" x1="{middle}" x2="{middle}" y1="20" y2="{height - 4}"/>'
@@ -34,7 +35,8 @@ def difference_bars(values: Mapping[str, float], title: str) -> str:
 def grouped_bars(groups: Sequence[str], series: Mapping[str, Sequence[float]], title: str) -> str:
     """For each group one bar per series, on a scale from 0 to 1; NaN leaves a gap."""
     bar, gap, left, top, plot = 22, 30, 46, 34, 200
-    group_width = bar * len(series) + gap
+    # A letter of the label is about six units wide.
+    group_width = max(bar * len(series) + gap, 6 * max(map(len, groups)) + 12)
     width = max(left + group_width * len(groups) + 10, 420)
     parts = []
     for step in range(0, 11, 2):
@@ -42,7 +44,7 @@ def grouped_bars(groups: Sequence[str], series: Mapping[str, Sequence[float]], t
         parts.append(f'<line class="grid" x1="{left}" x2="{width - 10}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(_text(left - 6, y + 4, f"{step / 10:.1f}", "end"))
     for g, group in enumerate(groups):
-        start = left + gap / 2 + g * group_width
+        start = left + (g + 0.5) * group_width - bar * len(series) / 2
         for s, (name, values) in enumerate(series.items()):
             if math.isnan(values[g]):
                 continue
