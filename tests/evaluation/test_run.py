@@ -17,6 +17,7 @@ from gamma_kg.evaluation.models import NamedModel, resolve_model
 from gamma_kg.evaluation.queries import QueryPlan
 from gamma_kg.evaluation.run import EvaluationOptions, evaluate_benchmark
 from gamma_kg.evaluation.store import Partial, ResultStore
+from gamma_kg.predict import Gamma
 from gamma_kg.report.runs import load_runs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -251,6 +252,15 @@ def test_baselines_beat_chance_on_a_graph_made_for_them(tmp_path):
 def test_models_are_told_apart_by_their_hash():
     hashes = [resolve_model(name).hash for name in ("untrained", "untrained:ultra", "ppr", "frequency", "untrained")]
     assert len(set(hashes)) == 4 and hashes[0] == hashes[4]
+
+
+def test_checkpoint_chosen_by_validation_says_so(tmp_path):
+    gamma = Gamma.from_preset("ultra")
+    gamma.provenance |= {"step": 1200, "weights": "last", "selection": {"rule": "highest mean (VGCS)", "among": 10}}
+    gamma.save(tmp_path / "chosen.safetensors")
+    model = resolve_model(tmp_path / "chosen.safetensors")
+    assert model.name == "chosen" and model.hash == resolve_model("untrained:ultra").hash
+    assert "last of step 1,200; chosen of 10 checkpoints by highest mean (VGCS)" in model.description
 
 
 def test_damaged_store_entry_is_reported(tmp_path):

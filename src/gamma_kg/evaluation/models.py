@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gamma_kg.checkpoint import import_ultra
 from gamma_kg.config import PRESETS
@@ -62,9 +64,19 @@ def gamma_hash(gamma: Gamma) -> str:
 
 
 def _of_gamma(name: str, gamma: Gamma) -> NamedModel:
-    description = f"{' & '.join(gamma.config.branches)}, {gamma.num_parameters:,} parameters"
-    source = gamma.provenance.get("source")
-    return NamedModel(name, gamma_hash(gamma), gamma, f"{description}; {source}" if source else description)
+    facts = [f"{' & '.join(gamma.config.branches)}, {gamma.num_parameters:,} parameters", *_origin(gamma.provenance)]
+    return NamedModel(name, gamma_hash(gamma), gamma, "; ".join(facts))
+
+
+def _origin(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """How the weights came to be. A checkpoint that was chosen on validation sets must say so in every table."""
+    if "source" in provenance:
+        yield str(provenance["source"])
+    if "step" in provenance:
+        yield f"{provenance.get('weights', 'weights')} of step {provenance['step']:,}"
+    if "selection" in provenance:
+        chosen = provenance["selection"]
+        yield f"chosen of {chosen.get('among', '?')} checkpoints by {chosen.get('rule', 'validation')}"
 
 
 def _text_hash(text: str) -> str:
