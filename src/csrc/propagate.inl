@@ -16,6 +16,8 @@ using gamma_kg::PropagateArgs;
 
 // Edges between the row being summed and the row being fetched: hides the latency of the third-level cache.
 constexpr int64_t kAhead = 16;
+// States of this many bytes stay in the second-level cache: there fetching ahead costs more than it gains.
+constexpr int64_t kNear = 384 << 10;
 
 constexpr int components(Algebra algebra) { return algebra == Algebra::real ? 1 : 2; }
 constexpr int sigma(Algebra algebra) {
@@ -72,6 +74,7 @@ static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset,
     const int32_t* neighbour = graph.neighbour;
     const int64_t end_of_edges = graph.num_edges() - 1;
     const T* x = query.x + offset;
+    const bool far = graph.num_nodes * channels * int64_t(sizeof(T)) > kNear;
     V acc[C][K];
     GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
         acc[c][k] = query.accumulate ? L::load(out + offset + c * L::count + k * half) : V{};
@@ -83,12 +86,12 @@ static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset,
         const T* row = x + channels * neighbour[edge];
         GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
             sum[c][k] = L::load(row + c * L::count + k * half);
-        fetch<C * sizeof(V), K>(x + channels * neighbour[smaller(edge + kAhead, end_of_edges)], half);
+        if (far) fetch<C * sizeof(V), K>(x + channels * neighbour[smaller(edge + kAhead, end_of_edges)], half);
         GAMMA_ROLLED for (++edge; edge < stop; ++edge) {
             row = x + channels * neighbour[edge];
             GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
                 sum[c][k] += L::load(row + c * L::count + k * half);
-            fetch<C * sizeof(V), K>(x + channels * neighbour[smaller(edge + kAhead, end_of_edges)], half);
+            if (far) fetch<C * sizeof(V), K>(x + channels * neighbour[smaller(edge + kAhead, end_of_edges)], half);
         }
         int64_t type = graph.group_type[group];
         if constexpr (backward) type = graph.inverse[type];

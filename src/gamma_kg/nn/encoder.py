@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels.fused import can_fuse
-from gamma_kg.nn.layer import RelationalLayer
+from gamma_kg.nn.layer import RelationalLayer, initial_state
 
 
 class Encoder(nn.Module):
@@ -33,11 +33,15 @@ class Encoder(nn.Module):
         """
         if can_fuse(boundary_BD, self.algebra):
             return self._forward_fused(edges, source_B, boundary_BD, relation_URD, which_B)
-        x_BND = initial_state(edges.num_nodes, source_B, boundary_BD)
+        x_BND: Tensor | None = None
         for layer in self.layers:
             assert isinstance(layer, RelationalLayer)
-            x_BND = layer(edges, x_BND, relation_of_queries(layer, relation_URD, which_B), source_B, boundary_BD)
-        return x_BND
+            relation_BRW = relation_of_queries(layer, relation_URD, which_B)
+            if x_BND is None:
+                x_BND = layer.first(edges, relation_BRW, source_B, boundary_BD)
+            else:
+                x_BND = layer(edges, x_BND, relation_BRW, source_B, boundary_BD)
+        return initial_state(edges.num_nodes, source_B, boundary_BD) if x_BND is None else x_BND
 
     def _forward_fused(
         self,
@@ -58,12 +62,6 @@ class Encoder(nn.Module):
         if x_BND is None:
             return initial_state(edges.num_nodes, source_B, boundary_BD)
         return x_BND
-
-
-def initial_state(num_nodes: int, source_B: Tensor, boundary_BD: Tensor) -> Tensor:
-    """Zeros with the boundary at each query's source, (B, N, D)."""
-    x_BND = boundary_BD.new_zeros(len(source_B), num_nodes, boundary_BD.shape[1])
-    return x_BND.index_put_((torch.arange(len(source_B), device=source_B.device), source_B), boundary_BD)
 
 
 def relation_of_queries(layer: RelationalLayer, relation_URD: Tensor | None, which_B: Tensor | None) -> Tensor:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from gamma_kg.algebra import ALGEBRAS
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels import propagate
+from gamma_kg.kernels.first import first_layer
 from gamma_kg.kernels.fused import LayerWeights, can_fuse, layer_forward
 from gamma_kg.kernels.training import can_train_fused, layer_with_gradients
 
@@ -65,6 +66,14 @@ class RelationalLayer(nn.Module):
         hidden_BND = F.linear(x_BND, weight_x, self.linear.bias) + F.linear(agg_BND, weight_agg)
         return x_BND + F.relu(self.norm(hidden_BND))
 
+    def first(self, edges: Edges, relation_BRW: Tensor, source_B: Tensor, boundary_BD: Tensor) -> Tensor:
+        """`forward` from the initial states; where most of them stay zero, in work that follows the source's degree."""
+        if ALGEBRAS[self.algebra].bilinear:
+            return first_layer(edges, relation_BRW, source_B, boundary_BD, self._weights(), self.algebra)
+        x_BND = initial_state(edges.num_nodes, source_B, boundary_BD)
+        out_BND: Tensor = self(edges, x_BND, relation_BRW, source_B, boundary_BD)
+        return out_BND
+
     def fused(
         self,
         edges: Edges,
@@ -85,3 +94,9 @@ class RelationalLayer(nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.dim}, {self.algebra!r}"
+
+
+def initial_state(num_nodes: int, source_B: Tensor, boundary_BD: Tensor) -> Tensor:
+    """Zeros with the boundary at each query's source, (B, N, D)."""
+    x_BND = boundary_BD.new_zeros(len(source_B), num_nodes, boundary_BD.shape[1])
+    return x_BND.index_put_((torch.arange(len(source_B), device=source_B.device), source_B), boundary_BD)

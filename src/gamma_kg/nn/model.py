@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from gamma_kg.config import GammaConfig
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.relation_graph import EDGE_TYPES
-from gamma_kg.nn.encoder import Encoder, initial_state, relation_of_queries
+from gamma_kg.nn.encoder import Encoder, relation_of_queries
 from gamma_kg.nn.fusion import BranchAttention, Score
+from gamma_kg.nn.layer import initial_state
 
 
 class Scores(NamedTuple):
