@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from gamma_kg.graph.edges import Edges
@@ -37,10 +36,7 @@ class Encoder(nn.Module):
         for layer in self.layers:
             assert isinstance(layer, RelationalLayer)
             relation_BRW = relation_of_queries(layer, relation_URD, which_B)
-            if x_BND is None:
-                x_BND = layer.first(edges, relation_BRW, source_B, boundary_BD)
-            else:
-                x_BND = layer(edges, x_BND, relation_BRW, source_B, boundary_BD)
+            x_BND = layer(edges, x_BND, relation_BRW, source_B, boundary_BD)
         return initial_state(edges.num_nodes, source_B, boundary_BD) if x_BND is None else x_BND
 
     def _forward_fused(

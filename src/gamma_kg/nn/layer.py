@@ -48,9 +48,16 @@ class RelationalLayer(nn.Module):
         return table_URW
 
     def forward(
-        self, edges: Edges, x_BND: Tensor, relation_BRW: Tensor, source_B: Tensor, boundary_BD: Tensor
+        self, edges: Edges, x_BND: Tensor | None, relation_BRW: Tensor, source_B: Tensor, boundary_BD: Tensor
     ) -> Tensor:
-        """New states, (B, N, D). The boundary is `boundary_BD` at each query's source and zero elsewhere."""
+        """New states, (B, N, D). The boundary is `boundary_BD` at each query's source and zero elsewhere.
+
+        No `x_BND` means the initial states, which are the boundary: most of them zero, which saves most of the work.
+        """
+        if x_BND is None and ALGEBRAS[self.algebra].bilinear:
+            return first_layer(edges, relation_BRW, source_B, boundary_BD, self._weights(), self.algebra)
+        if x_BND is None:
+            x_BND = initial_state(edges.num_nodes, source_B, boundary_BD)
         if can_fuse(x_BND, self.algebra):
             which_B = torch.arange(len(source_B)) if len(relation_BRW) > 1 else None
             return self.fused(edges, x_BND, relation_BRW, which_B, source_B, boundary_BD)
@@ -58,6 +65,10 @@ class RelationalLayer(nn.Module):
             return layer_with_gradients(
                 edges, x_BND, relation_BRW, source_B, boundary_BD, self._weights(), self.algebra
             )
+        return self.plain(edges, x_BND, relation_BRW, source_B, boundary_BD)
+
+    def plain(self, edges: Edges, x_BND: Tensor, relation_BRW: Tensor, source_B: Tensor, boundary_BD: Tensor) -> Tensor:
+        """The definition, in torch: what every faster path must agree with."""
         agg_BND = propagate(edges, x_BND, relation_BRW, self.algebra)
         query_B = torch.arange(len(source_B), device=source_B.device)
         agg_BND = agg_BND.index_put_((query_B, source_B), boundary_BD, accumulate=True)
@@ -65,14 +76,6 @@ class RelationalLayer(nn.Module):
         weight_x, weight_agg = self.linear.weight.split(self.dim, dim=1)
         hidden_BND = F.linear(x_BND, weight_x, self.linear.bias) + F.linear(agg_BND, weight_agg)
         return x_BND + F.relu(self.norm(hidden_BND))
-
-    def first(self, edges: Edges, relation_BRW: Tensor, source_B: Tensor, boundary_BD: Tensor) -> Tensor:
-        """`forward` from the initial states; where most of them stay zero, in work that follows the source's degree."""
-        if ALGEBRAS[self.algebra].bilinear:
-            return first_layer(edges, relation_BRW, source_B, boundary_BD, self._weights(), self.algebra)
-        x_BND = initial_state(edges.num_nodes, source_B, boundary_BD)
-        out_BND: Tensor = self(edges, x_BND, relation_BRW, source_B, boundary_BD)
-        return out_BND
 
     def fused(
         self,

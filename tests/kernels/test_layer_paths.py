@@ -1,0 +1,120 @@
+"""Fast forms of a layer (no gradients, gradients, first layer) agree with the plain one in all they give."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from graphs import BILINEAR, GRAPHS, THREADED, assert_alike
+from torch import Tensor
+
+from gamma_kg.graph.edges import Edges
+from gamma_kg.kernels.first import first_layer
+from gamma_kg.kernels.fused import layer_forward
+from gamma_kg.kernels.training import layer_with_gradients
+from gamma_kg.nn.layer import RelationalLayer, initial_state
+
+SHAPES = [(3, 3, 64), (2, 1, 64), (1, 1, 94), (2, 2, 10)]
+
+
+class Case:
+    """A layer with unordinary norm parameters, and inputs for it."""
+
+    def __init__(self, edges: Edges, shape: tuple[int, int, int], algebra: str, dtype: torch.dtype) -> None:
+        B, tables, D = shape
+        torch.manual_seed(edges.num_edges + D)
+        self.edges, self.algebra = edges, algebra
+        self.layer = RelationalLayer(D, algebra).to(dtype)
+        with torch.no_grad():
+            self.layer.norm.weight.normal_()
+            self.layer.norm.bias.normal_()
+        self.weights = self.layer._weights()
+        self.source = torch.randint(edges.num_nodes, (B,))
+        self.x = torch.randn(B, edges.num_nodes, D, dtype=dtype, requires_grad=True)
+        self.relation = torch.randn(tables, edges.num_types, D, dtype=dtype, requires_grad=True)
+        self.boundary = torch.randn(B, D, dtype=dtype, requires_grad=True)
+
+    def plain(self, x: Tensor) -> Tensor:
+        return self.layer.plain(self.edges, x, self.relation, self.source, self.boundary)
+
+    def initial(self) -> Tensor:
+        return initial_state(self.edges.num_nodes, self.source, self.boundary)
+
+
+def cases(graph: str) -> list[Case]:
+    types = torch.float32, torch.float64
+    return [Case(GRAPHS[graph], shape, algebra, t) for shape in SHAPES for algebra in BILINEAR for t in types]
+
+
+@pytest.mark.parametrize(("threads", "graph"), THREADED, indirect=["threads"])
+@torch.no_grad()
+def test_one_pass_without_gradients_equals_the_plain_layer(graph: str, threads: int) -> None:
+    for case in cases(graph):
+        which = torch.arange(len(case.source)) if len(case.relation) > 1 else None
+        rest = case.relation, which, case.source, case.boundary, case.weights, case.algebra
+        assert_alike(layer_forward(case.edges, case.x, *rest), case.plain(case.x))
+        assert_alike(layer_forward(case.edges, None, *rest), case.plain(case.initial()))
+
+
+@pytest.mark.parametrize(("threads", "graph"), THREADED, indirect=["threads"])
+def test_layer_with_gradients_equals_the_plain_layer(graph: str, threads: int) -> None:
+    for case in cases(graph):
+        wanted = case.plain(case.x)
+        found = layer_with_gradients(
+            case.edges, case.x, case.relation, case.source, case.boundary, case.weights, case.algebra
+        )
+        compare(case, found, wanted, (case.x, case.relation, case.boundary))
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_first_layer_equals_the_plain_layer_on_initial_states(graph: str) -> None:
+    for case in cases(graph):
+        wanted = case.plain(case.initial())
+        found = first_layer(case.edges, case.relation, case.source, case.boundary, case.weights, case.algebra)
+        compare(case, found, wanted, (case.relation, case.boundary))
+
+
+def compare(case: Case, found: Tensor, wanted: Tensor, inputs: tuple[Tensor, ...]) -> None:
+    assert_alike(found, wanted)
+    gradient = torch.randn_like(wanted)
+    variables = (*inputs, *case.weights[:4])
+    for name, a, b in zip(
+        ("x, relation or boundary", *["input"] * (len(inputs) - 1), *case.weights._fields),
+        torch.autograd.grad(found, variables, gradient, materialize_grads=True),
+        torch.autograd.grad(wanted, variables, gradient, materialize_grads=True),
+        strict=False,
+    ):
+        tolerance = (3e-4 if b.dtype == torch.float32 else 1e-11) * (b.abs().max() + 1)
+        assert (a - b).abs().max() <= tolerance, name
+
+
+@torch.no_grad()
+def test_queries_with_one_relation_share_its_table() -> None:
+    case = Case(GRAPHS["ordinary"], (5, 2, 64), "complex", torch.float64)
+    which = torch.tensor([1, 0, 0, 1, 1])
+    rest = case.source, case.boundary, case.weights, "complex"
+    shared = layer_forward(case.edges, case.x, case.relation, which, *rest)
+    own = layer_forward(case.edges, case.x, case.relation[which], torch.arange(5), *rest)
+    assert torch.equal(shared, own)
+
+
+@torch.no_grad()
+def test_a_diverged_state_stays_visible() -> None:
+    case = Case(GRAPHS["ordinary"], (1, 1, 64), "real", torch.float32)
+    x = case.x.detach().clone()
+    x[0, 7, 3] = torch.nan
+    found = layer_forward(case.edges, x, case.relation, None, case.source, case.boundary, case.weights, "real")
+    assert found[0, 7].isnan().all()
+
+
+@torch.no_grad()
+def test_a_layer_refuses_to_write_over_its_states_and_ids_out_of_range() -> None:
+    case = Case(GRAPHS["ordinary"], (2, 2, 64), "real", torch.float32)
+    which = torch.arange(2)
+    with pytest.raises(ValueError, match="over its states"):
+        layer_forward(
+            case.edges, case.x, case.relation, which, case.source, case.boundary, case.weights, "real", case.x
+        )
+    with pytest.raises(ValueError, match="source: wanted 2 ids below 60"):
+        layer_forward(case.edges, None, case.relation, which, which + 59, case.boundary, case.weights, "real")
+    with pytest.raises(ValueError, match="which: wanted 2 ids below 2"):
+        layer_forward(case.edges, None, case.relation, which - 1, case.source, case.boundary, case.weights, "real")
