@@ -19,7 +19,7 @@ RANKS = {
             ("checkpoint",),
             ("inference", "calibrate", "explain", "predict"),
             ("__init__",),
-            ("evaluation", "complete"),
+            ("evaluation", "journal", "write", "complete", "queries"),
             ("training", "report", "bench"),
             ("cli",),
             ("__main__",),

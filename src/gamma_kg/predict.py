@@ -20,6 +20,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.inference import RelationCache, ScoreBatch, score_batches
 from gamma_kg.nn.model import GammaModel
 
+Query = tuple[str | None, str | None, str | None]  # head, relation, tail; the one to be predicted is None
 BUNDLED_WEIGHTS = "weights/gamma.safetensors"
 
 
@@ -101,32 +102,68 @@ class Gamma:
 
         Facts that the graph already holds are left out, unless `include_known`.
         """
-        if sum(part is not None for part in (head, relation, tail)) != 2:
-            raise DataError("give exactly two of head, relation and tail: the third is predicted")
+        query = (head, relation, tail)
+        return next(self.predict_many(kg, [query], top_k=top_k, include_known=include_known, memory=memory))[1]
+
+    def predict_many(
+        self,
+        kg: KnowledgeGraph,
+        queries: Sequence[Query],
+        *,
+        top_k: int = 10,
+        include_known: bool = False,
+        memory: str | int | None = None,
+    ) -> Iterator[tuple[int, list[Prediction]]]:
+        """The same for many facts (head, relation, tail) with None for the part to predict, in any order.
+
+        Yields the position of a query and its predictions, as batches get done.
+        """
         if top_k < 1:
             raise DataError(f"top_k must be at least 1, got {top_k}")
-        if relation is None:
-            assert head is not None and tail is not None
-            return self._predict_relations(kg, head, tail, top_k, include_known, memory)
-        relation_id = kg.relation_id(relation)
-        if head is not None:
-            source, query = kg.entity_id(head), relation_id
-        else:
-            assert tail is not None
-            source, query = kg.entity_id(tail), relation_id + kg.num_relations
-        scores_N, weight_NK = self._score_one(kg, source, query, memory)
-        known_N = torch.zeros(kg.num_entities, dtype=torch.bool)
-        known_N[kg.answers(source, query)] = True
-        return [
-            Prediction(
-                name=kg.entities[i],
-                head=head or kg.entities[i],
-                relation=relation,
-                tail=tail or kg.entities[i],
-                **rest,
-            )
-            for i, rest in self._ranked(scores_N, known_N, weight_NK, top_k, include_known, self.calibration(kg), query)
-        ]
+        if any(query.count(None) != 1 for query in queries):
+            raise DataError("give exactly two of head, relation and tail: the third is predicted")
+        asked: list[tuple[int, int, int]] = []  # position, source, relation id
+        for position, (head, relation, tail) in enumerate(queries):
+            if relation is not None:
+                relation_id = kg.relation_id(relation)
+                is_head_given = head is not None
+                source = kg.entity_id(head or tail or "")
+                asked.append((position, source, relation_id + (0 if is_head_given else kg.num_relations)))
+        position_Q, source_Q, relation_Q = torch.tensor(asked, dtype=torch.long).reshape(-1, 3).T
+        for batch in self.score_batches(kg, source_Q, relation_Q, memory) if asked else ():
+            for q, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
+                weight_NK = None if batch.scores.weight_BCK is None else batch.scores.weight_BCK[row].cpu()
+                source, query_relation = int(source_Q[q]), int(relation_Q[q])
+                known_N = torch.zeros(kg.num_entities, dtype=torch.bool)
+                known_N[kg.answers(source, query_relation)] = True
+                position = int(position_Q[q])
+                head, relation, tail = queries[position]
+                assert relation is not None
+                ranked = self._ranked(
+                    batch.scores.score_BC[row].cpu(),
+                    known_N,
+                    weight_NK,
+                    top_k,
+                    include_known,
+                    self.calibration(kg),
+                    query_relation,
+                )
+                yield (
+                    position,
+                    [
+                        Prediction(
+                            kg.entities[i],
+                            head=head or kg.entities[i],
+                            relation=relation,
+                            tail=tail or kg.entities[i],
+                            **rest,
+                        )
+                        for i, rest in ranked
+                    ],
+                )
+        for position, (head, relation, tail) in enumerate(queries):
+            if relation is None and head is not None and tail is not None:
+                yield position, self._predict_relations(kg, head, tail, top_k, include_known, memory)
 
     def scores(
         self,
@@ -162,14 +199,6 @@ class Gamma:
     def calibration(self, kg: KnowledgeGraph) -> Calibration | None:
         """What `calibrate` found for this graph, if it was called."""
         return self._calibrations.get(kg)
-
-    def _score_one(
-        self, kg: KnowledgeGraph, source: int, relation: int, memory: str | int | None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Scores and branch weights of one query, (N,) and (N, K)."""
-        batch = next(self.score_batches(kg, torch.tensor([source]), torch.tensor([relation]), memory))
-        score_BN, weight_BNK = batch.scores
-        return score_BN[0].cpu(), None if weight_BNK is None else weight_BNK[0].cpu()
 
     def _predict_relations(
         self,

@@ -8,6 +8,7 @@ import typer
 
 from gamma_kg.cli import (
     ablate,
+    complete,
     convert,
     curve,
     datasets,
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("predict")(predict.predict)
+app.command("complete")(complete.complete)
 app.command("info")(info.info)
 app.command("convert")(convert.convert)
 app.command("pretrain")(pretrain.pretrain)

@@ -1,16 +1,31 @@
-"""`gamma predict`: complete one fact."""
+"""`gamma predict`: complete one fact, or each of a file of queries."""
 
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gamma_kg.cli.progress import progress_bar
+from gamma_kg.cli.reading import (
+    ColumnsOption,
+    EncodingOption,
+    FormatOption,
+    GraphArgument,
+    LimitOption,
+    LiteralsOption,
+    SkipBadLinesOption,
+    TimeoutOption,
+    read_graph,
+)
+
 if TYPE_CHECKING:
     from gamma_kg import Prediction
+    from gamma_kg.predict import Query
 
 ModelOption = Annotated[
     Path | None, typer.Option("--model", "-m", help="A checkpoint file; the bundled weights if left out.")
@@ -21,7 +36,7 @@ MemoryOption = Annotated[
 
 
 def predict(
-    graph: Annotated[str, typer.Argument(help="A file of facts (head, relation, tail), or `demo`.")],
+    graph: GraphArgument,
     head: Annotated[str | None, typer.Option("--head", "-h", help="Name of the head entity.")] = None,
     relation: Annotated[str | None, typer.Option("--relation", "-r", help="Name of the relation.")] = None,
     tail: Annotated[str | None, typer.Option("--tail", "-t", help="Name of the tail entity.")] = None,
@@ -33,25 +48,70 @@ def predict(
     json_lines: Annotated[
         bool, typer.Option("--json", help="One JSON object per answer, nothing else on stdout.")
     ] = False,
-    columns: Annotated[
-        str | None, typer.Option(help="Which columns hold head,relation,tail: names or positions.")
+    queries: Annotated[
+        str | None, typer.Option(help="A file of queries: head, relation, tail with one of them empty or ?.")
     ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the answers to .tsv .csv .jsonl .parquet or .nt instead of showing them.")
+    ] = None,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="First fit probabilities to this graph by hiding some of its facts.")
+    ] = False,
+    columns: ColumnsOption = None,
+    format_: FormatOption = None,
+    literals: LiteralsOption = "skip",
+    skip_bad_lines: SkipBadLinesOption = False,
+    encoding: EncodingOption = "utf-8",
+    limit: LimitOption = None,
+    timeout: TimeoutOption = 60.0,
     memory: MemoryOption = None,
 ) -> None:
-    """Give two of --head, --relation and --tail; the third is predicted and ranked."""
+    """Give two of --head, --relation and --tail; the third is predicted and ranked. Or give a file of --queries."""
     from gamma_kg import Gamma
-    from gamma_kg.cli.graphs import load_graph
+    from gamma_kg.errors import DataError
+    from gamma_kg.queries import answer_queries, read_queries
+    from gamma_kg.write import check_ending
 
-    kg = load_graph(graph, columns=columns.split(",") if columns else None)
-    predictions = Gamma.from_pretrained(model).predict(
-        kg, head=head, relation=relation, tail=tail, top_k=top_k, include_known=include_known, memory=memory
+    asked: list[tuple[str, Query]] = []
+    if queries is not None:
+        if not (head is None and relation is None and tail is None):
+            raise DataError("give either --queries or --head, --relation, --tail, not both")
+        if out is None and not json_lines:
+            raise DataError("--queries wants --out FILE (.tsv .csv .jsonl .parquet .nt) or --json")
+        asked = read_queries(queries)
+    if out is not None:
+        check_ending(out)
+    kg = read_graph(
+        graph,
+        columns=columns,
+        format=format_,
+        literals=literals,
+        skip_bad_lines=skip_bad_lines,
+        encoding=encoding,
+        limit=limit,
+        timeout=timeout,
     )
-    if json_lines:
-        for prediction in predictions:
-            print(json.dumps(asdict(prediction), ensure_ascii=False))
-    else:
-        asked = f"({head or '?'}, {relation or '?'}, {tail or '?'})"
-        print_predictions(predictions, f"{asked} on {kg.num_triples:,} facts about {kg.num_entities:,} entities")
+    gamma = Gamma.from_pretrained(model)
+    if calibrate:
+        print(f"gamma: {gamma.calibrate(kg)}", file=sys.stderr)
+    if out is not None:
+        asked = asked or [("the query", (head, relation, tail))]
+        with progress_bar("predicting", "queries") as progress:
+            count = answer_queries(
+                gamma, kg, asked, out, top_k=top_k, include_known=include_known, progress=progress, memory=memory
+            )
+        print(f"gamma: {count:,} answers to {len(asked):,} queries in {out}", file=sys.stderr)
+        return
+    wanted = [query for _, query in asked] or [(head, relation, tail)]
+    for position, predictions in gamma.predict_many(
+        kg, wanted, top_k=top_k, include_known=include_known, memory=memory
+    ):
+        if json_lines:
+            for prediction in predictions:
+                print(json.dumps(asdict(prediction), ensure_ascii=False))
+        else:
+            title = f"({', '.join(part or '?' for part in wanted[position])})"
+            print_predictions(predictions, f"{title} on {kg.num_triples:,} facts about {kg.num_entities:,} entities")
 
 
 def print_predictions(predictions: list[Prediction], title: str) -> None:

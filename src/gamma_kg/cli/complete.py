@@ -1,0 +1,132 @@
+"""`gamma complete`: the most probable missing facts of a whole graph."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gamma_kg.cli.predict import MemoryOption, ModelOption
+from gamma_kg.cli.progress import progress_bar
+from gamma_kg.cli.reading import (
+    ColumnsOption,
+    EncodingOption,
+    FormatOption,
+    GraphArgument,
+    LimitOption,
+    LiteralsOption,
+    SkipBadLinesOption,
+    TimeoutOption,
+    read_graph,
+)
+from gamma_kg.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gamma_kg.complete import Fact
+
+UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600}
+SHOWN = 20
+
+
+def complete(
+    graph: GraphArgument,
+    out: Annotated[Path | None, typer.Option(help="File for the facts: .tsv .csv .jsonl .parquet or .nt.")] = None,
+    relations: Annotated[
+        list[str] | None, typer.Option("--relations", help="Only this relation; may be repeated.")
+    ] = None,
+    top: Annotated[int, typer.Option(help="How many facts.")] = 100,
+    min_probability: Annotated[float, typer.Option(help="Leave out what is less probable.")] = 0.0,
+    budget: Annotated[
+        str | None, typer.Option(help="Time to use, such as 90s, 10m or 2h; the same command goes on later.")
+    ] = None,
+    calibrate: Annotated[
+        bool, typer.Option(help="First fit probabilities to this graph by hiding some of its facts.")
+    ] = True,
+    model: ModelOption = None,
+    columns: ColumnsOption = None,
+    format_: FormatOption = None,
+    literals: LiteralsOption = "skip",
+    skip_bad_lines: SkipBadLinesOption = False,
+    encoding: EncodingOption = "utf-8",
+    limit: LimitOption = None,
+    timeout: TimeoutOption = 60.0,
+    memory: MemoryOption = None,
+) -> None:
+    """Propose the most probable missing facts of the whole graph. Can be stopped with Ctrl-C and taken up again."""
+    from gamma_kg import Gamma
+    from gamma_kg.complete import complete as complete_graph
+    from gamma_kg.errors import DataError
+    from gamma_kg.write import check_ending, write_rows
+
+    seconds = None if budget is None else parse_budget(budget)
+    if out is not None:
+        check_ending(out)
+    started = time.monotonic()
+    kg = read_graph(
+        graph,
+        columns=columns,
+        format=format_,
+        literals=literals,
+        skip_bad_lines=skip_bad_lines,
+        encoding=encoding,
+        limit=limit,
+        timeout=timeout,
+    )
+    gamma = Gamma.from_pretrained(model)
+    if calibrate:
+        try:
+            # A part of the budget: what this asks, the search can't ask any more.
+            print(f"gamma: {gamma.calibrate(kg, max_hidden=100)}", file=sys.stderr)
+        except DataError as error:
+            print(f"gamma: probabilities stay as they are: {error}", file=sys.stderr)
+    if seconds is not None:
+        seconds -= time.monotonic() - started
+    journal = None if out is None else out.with_name(out.name + ".progress")
+    with progress_bar("completing", "queries") as progress:
+        found = complete_graph(
+            gamma,
+            kg,
+            relations=relations,
+            top=top,
+            min_probability=min_probability,
+            budget_seconds=seconds,
+            journal=journal,
+            progress=progress,
+            memory=memory,
+        )
+    if out is not None:
+        write_rows(out, (asdict(fact) for fact in found.facts), kg)
+    else:
+        print_facts(found.facts[:SHOWN])
+    asked = f"{found.queries_asked:,} of {found.queries_in_all:,} promising queries asked in {found.seconds:.0f} s"
+    where = "" if out is None else f" in {out}"
+    rest = "" if found.is_finished or out is None else "; the same command goes on from here"
+    print(f"gamma: {len(found.facts):,} facts{where}; {asked}{rest}", file=sys.stderr)
+
+
+def parse_budget(text: str) -> float:
+    """Seconds meant by "90s", "10m", "2h" or a plain number."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh]?)\s*", text.lower())
+    if match is None or float(match[1]) == 0:
+        raise ConfigError(f"--budget: wanted a time such as 90s, 10m or 2h, got {text!r}")
+    return float(match[1]) * UNIT_SECONDS[match[2] or "s"]
+
+
+def print_facts(facts: list[Fact]) -> None:
+    """A table for people."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title="Most probable missing facts", title_justify="left")
+    for name in ("", "head", "relation", "tail", "probability"):
+        table.add_column(name, justify="right" if name in ("", "probability") else "left")
+    for rank, fact in enumerate(facts, 1):
+        names = (escape(name) for name in (fact.head, fact.relation, fact.tail))
+        table.add_row(str(rank), *names, f"{fact.probability:.1%}")
+    Console().print(table if facts else "No missing facts found.")

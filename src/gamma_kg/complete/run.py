@@ -1,0 +1,213 @@
+"""Asks the queries that promise most, checks the best answers from the other end, and ranks them as facts.
+
+The probability of a fact from one end is the chance that the query has a missing answer at all (its worth) times the
+probability that this candidate is the answer. The two ends are combined by the mean of their log-odds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg.calibrate import log_shares
+from gamma_kg.complete.worth import Slots, choose_queries
+from gamma_kg.errors import DataError
+from gamma_kg.journal import Journal
+
+BLOCK_QUERIES = 64
+KEPT_PER_QUERY = 10
+# Answers less probable than this are not checked from the other end.
+LEAST_PROBABILITY = 0.02
+CACHED_BYTES = 1 << 28
+Found = tuple[int, int, int, float, float]  # head, relation, tail, probability, score
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact that the graph does not hold, and how probable it is."""
+
+    head: str
+    relation: str
+    tail: str
+    probability: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Completion:
+    """The facts found, best first, and how far the run came."""
+
+    facts: list[Fact]
+    queries_asked: int
+    queries_in_all: int
+    seconds: float
+
+    @property
+    def is_finished(self) -> bool:
+        return self.queries_asked == self.queries_in_all
+
+
+def complete(
+    model: Gamma,
+    kg: KnowledgeGraph,
+    *,
+    relations: Sequence[str] | None = None,
+    top: int = 100,
+    min_probability: float = 0.0,
+    budget_seconds: float | None = None,
+    journal: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    memory: str | int | None = None,
+) -> Completion:
+    """The `top` most probable facts that `kg` does not hold.
+
+    Probabilities are calibrated if `model.calibrate(kg)` was called before. With a `journal` a run that was stopped,
+    or whose budget was used up, goes on where it ended. `progress` gets (queries asked, queries in all).
+    """
+    if top < 1:
+        raise DataError(f"top must be at least 1, got {top}")
+    if not 0 <= min_probability <= 1:
+        raise DataError(f"min_probability must lie between 0 and 1, got {min_probability}")
+    started = time.monotonic()
+    chosen = range(kg.num_relations) if relations is None else [kg.relation_id(name) for name in relations]
+    slots = Slots(kg)
+    queries = choose_queries(kg, slots, np.unique(np.array(chosen, dtype=np.int64)))
+    record = Journal(journal, fingerprint(model, kg, relations, min_probability))
+    found: list[Found] = [tuple(fact) for block in record.blocks for fact in block["facts"]]
+    asked = sum(block["queries"] for block in record.blocks)
+    finder = _Finder(model, kg, slots, max(min_probability, LEAST_PROBABILITY), memory)
+    finder.seen.update(fact[:3] for fact in found)
+    try:
+        while asked < len(queries) and not _is_over(started, budget_seconds):
+            if progress is not None:
+                progress(asked, len(queries))
+            block = queries[asked : asked + BLOCK_QUERIES]
+            facts = [fact for fact in finder.facts(block) if fact[3] >= min_probability]
+            record.add({"queries": len(block), "facts": facts})
+            found.extend(facts)
+            asked += len(block)
+    except BaseException:
+        record.close()
+        raise
+    if progress is not None:
+        progress(asked, len(queries))
+    record.remove() if asked == len(queries) else record.close()
+    return Completion(_ranked(kg, found)[:top], asked, len(queries), time.monotonic() - started)
+
+
+def fingerprint(
+    model: Gamma, kg: KnowledgeGraph, relations: Sequence[str] | None, min_probability: float
+) -> dict[str, Any]:
+    """What must be the same for a run to be taken up again."""
+    weights = hashlib.sha256()
+    for parameter in model.model.parameters():
+        weights.update(parameter.detach().cpu().numpy().tobytes())
+    return {
+        "graph": hashlib.sha256(kg.triples.numpy().tobytes()).hexdigest(),
+        "weights": weights.hexdigest(),
+        "relations": None if relations is None else sorted(relations),
+        "min_probability": min_probability,
+        "is_calibrated": model.calibration(kg) is not None,
+    }
+
+
+class _Finder:
+    """Turns queries into facts that fit, are not known, and hold from both ends."""
+
+    def __init__(self, model: Gamma, kg: KnowledgeGraph, slots: Slots, floor: float, memory: str | int | None) -> None:
+        self._model, self._kg, self._slots, self._floor, self._memory = model, kg, slots, floor, memory
+        self._calibration = model.calibration(kg)
+        self.seen: set[tuple[int, int, int]] = set()
+        # Many facts share their other end (every athlete's sport), so its shares are kept for a while.
+        self._other_ends: OrderedDict[tuple[int, int], NDArray[np.float32]] = OrderedDict()
+        head, relation, tail = kg.triples.numpy().T
+        self._has_loops = np.bincount(relation[head == tail], minlength=kg.num_relations) > 0
+
+    def facts(self, queries: NDArray[np.int64]) -> list[Found]:
+        """Facts that the queries (source, relation id) give and that no earlier call gave."""
+        proposals: list[tuple[int, int, int, float, float]] = []
+        for source, asked, share_N, score_N in self._ask(queries):
+            proposals.extend(self._proposals(source, asked, share_N, score_N))
+        opposite = np.array([(answer, self._inverse(asked)) for _, asked, answer, _, _ in proposals], dtype=np.int64)
+        missing = [
+            (a, r) for a, r in np.unique(opposite.reshape(-1, 2), axis=0).tolist() if (a, r) not in self._other_ends
+        ]
+        for source, asked, share_N, _ in self._ask(np.array(missing, dtype=np.int64).reshape(-1, 2)):
+            self._other_ends[source, asked] = share_N.numpy().astype(np.float32)
+        found = [self._checked(*proposal) for proposal in proposals]
+        while len(self._other_ends) * 4 * self._kg.num_entities > CACHED_BYTES:
+            self._other_ends.popitem(last=False)
+        return found
+
+    def _ask(self, queries: NDArray[np.int64]) -> Iterator[tuple[int, int, Tensor, Tensor]]:
+        """(source, relation id, log shares, scores) of each query; what is known has no share."""
+        if not len(queries):
+            return
+        asked = torch.from_numpy(queries)
+        for batch in self._model.score_batches(self._kg, asked[:, 0], asked[:, 1], memory=self._memory):
+            for position, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
+                source, relation = queries[position].tolist()
+                score_N = batch.scores.score_BC[row].cpu()
+                known_N = torch.zeros(self._kg.num_entities, dtype=torch.bool)
+                known_N[self._kg.answers(source, relation)] = True
+                yield source, relation, log_shares(score_N[None], known_N[None])[0], score_N
+
+    def _proposals(
+        self, source: int, asked: int, share_N: Tensor, score_N: Tensor
+    ) -> Iterator[tuple[int, int, int, float, float]]:
+        """(source, asked, answer, probability, score) of the best answers that are new."""
+        fits_N = torch.from_numpy(self._slots.fits(self._inverse(asked))) & share_N.isfinite()
+        if not self._has_loops[asked % self._kg.num_relations]:
+            fits_N[source] = False
+        best, index = share_N.masked_fill(~fits_N, -torch.inf).topk(min(KEPT_PER_QUERY, int(fits_N.sum())))
+        for answer, p in zip(index.tolist(), self._probability(source, asked, best.numpy()), strict=True):
+            fact = self._fact(source, asked, answer)
+            if p < self._floor:
+                break
+            if fact not in self.seen:
+                self.seen.add(fact)
+                yield source, asked, answer, p, float(score_N[answer])
+
+    def _checked(self, source: int, asked: int, answer: int, probability: float, score: float) -> Found:
+        share = self._other_ends[answer, self._inverse(asked)][source]
+        other = self._probability(answer, self._inverse(asked), np.array([share], dtype=np.float64))[0]
+        odds = np.mean([_log_odds(probability), _log_odds(other)])
+        return (*self._fact(source, asked, answer), float(1 / (1 + np.exp(-odds))), score)
+
+    def _probability(self, source: int, asked: int, share: NDArray[np.float64]) -> list[float]:
+        answer = np.exp(share) if self._calibration is None else self._calibration.probability(asked, share)
+        probability: list[float] = (self._slots.worth(asked)[source] * answer).tolist()
+        return probability
+
+    def _fact(self, source: int, asked: int, answer: int) -> tuple[int, int, int]:
+        num = self._kg.num_relations
+        return (source, asked, answer) if asked < num else (answer, asked - num, source)
+
+    def _inverse(self, asked: int) -> int:
+        return (asked + self._kg.num_relations) % (2 * self._kg.num_relations)
+
+
+def _log_odds(probability: float) -> float:
+    p = min(max(probability, 1e-6), 1 - 1e-6)
+    return float(np.log(p) - np.log1p(-p))
+
+
+def _ranked(kg: KnowledgeGraph, found: list[Found]) -> list[Fact]:
+    """Facts with names, most probable first."""
+    ordered = sorted(found, key=lambda fact: (-fact[3], -fact[4], fact[:3]))
+    return [Fact(kg.entities[h], kg.relations[r], kg.entities[t], p, score) for h, r, t, p, score in ordered]
+
+
+def _is_over(started: float, budget_seconds: float | None) -> bool:
+    return budget_seconds is not None and time.monotonic() - started >= budget_seconds

@@ -1,0 +1,90 @@
+"""Which queries are worth asking, and which answers fit: from the roles that entities play in the graph.
+
+A slot is one end of a relation: slot r is "head of r", slot r + R is "tail of r", and asking (e, slot) is asking
+the query (source e, relation id slot). A slot fits an entity if, for each other slot that the entity fills, entities
+with that slot commonly fill this one too: one role that rules it out is enough (cities are located in countries as
+countries are in continents, but what is a capital borders nothing). A query is worth asking where an answer is
+likely to be missing: the slot fits and is empty, or is filled and commonly has several answers.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from gamma_kg.graph.graph import KnowledgeGraph
+
+# A candidate that has never been seen in a slot may fill it if the slot fits it at least this well.
+MIN_FIT = 0.2
+MIN_WORTH = 0.05
+# Shares of few entities say little: they count as if so many more had been seen, half of them in the slot.
+DOUBT = 2.0
+CACHED_BYTES = 1 << 28
+
+FloatArray = NDArray[np.float64]
+
+
+class Slots:
+    """How often every entity fills every slot, and how often the filler of one slot fills another."""
+
+    def __init__(self, kg: KnowledgeGraph) -> None:
+        head, relation, tail = kg.triples.numpy().T
+        self.num_entities, self.num_slots = kg.num_entities, 2 * kg.num_relations
+        rows, columns = np.concatenate([head, tail]), np.concatenate([relation, relation + kg.num_relations])
+        shape = (self.num_entities, self.num_slots)
+        by_entity = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+        by_entity.sum_duplicates()
+        self._by_entity, self._by_slot = by_entity, by_entity.tocsc()
+        filled = (by_entity > 0).astype(np.float64)
+        both = (filled.T @ filled).toarray()
+        self._given = (both + DOUBT / 2) / (np.diag(both) + DOUBT)[:, None]
+        kept = max(4, CACHED_BYTES // (8 * max(self.num_entities, 1)))
+        self.worth = lru_cache(maxsize=kept)(self._worth)
+        self.fits = lru_cache(maxsize=kept)(self._fits)
+
+    def count(self, slot: int) -> FloatArray:
+        """How often every entity fills the slot, (N,)."""
+        column = self._by_slot[:, [slot]]
+        count = np.zeros(self.num_entities)
+        count[column.indices] = column.data
+        return count
+
+    def fit(self, slot: int) -> FloatArray:
+        """How well every entity fits a slot, judged by the other slot that speaks most against it; 0..1, (N,)."""
+        given = self._given[:, slot].copy()
+        given[slot] = 1.0
+        fit = np.zeros(self.num_entities)
+        is_used = np.diff(self._by_entity.indptr) > 0
+        if is_used.any():
+            fit[is_used] = np.minimum.reduceat(given[self._by_entity.indices], self._by_entity.indptr[:-1][is_used])
+        return fit
+
+    def _fits(self, slot: int) -> NDArray[np.bool_]:
+        """Entities seen in the slot, and those of the type of its fillers, (N,)."""
+        return np.asarray((self.count(slot) > 0) | (self.fit(slot) >= MIN_FIT))
+
+    def _worth(self, slot: int) -> FloatArray:
+        """Chance that an answer is missing when every entity is asked for this slot, (N,)."""
+        count = self.count(slot)
+        fillers = count[count > 0]
+        if not len(fillers):
+            return np.zeros(self.num_entities)
+        # Nil for a capital, high for a neighbour.
+        has_more = float((fillers > 1).sum() / (len(fillers) + DOUBT))
+        return np.where(count > 0, has_more, self.fit(slot))
+
+
+def choose_queries(kg: KnowledgeGraph, slots: Slots, relations: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Queries (source, relation id) of the given relations in both directions, most promising first, [n, 2]."""
+    asked: list[NDArray[np.int64]] = []
+    promise: list[NDArray[np.float64]] = []
+    for slot in np.concatenate([relations, relations + kg.num_relations]).tolist():
+        worth = slots.worth(slot)
+        sources = np.flatnonzero(worth >= MIN_WORTH)
+        asked.append(np.stack([sources, np.full(len(sources), slot)], axis=1))
+        promise.append(worth[sources])
+    order = np.argsort(-np.concatenate(promise), kind="stable")
+    return np.concatenate(asked)[order]

@@ -1,0 +1,74 @@
+"""What a long run has found so far, on disk, so that it can be stopped and taken up again.
+
+One JSON object a line. The first holds the fingerprint of graph, weights and options; each further one a block
+of queries that is done and the facts it gave. A line cut off by a crash is dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import IO, Any
+
+from gamma_kg.errors import DataError
+
+
+class Journal:
+    """Appends blocks to a file; `blocks` holds those of an earlier run with the same fingerprint."""
+
+    def __init__(self, path: Path | None, fingerprint: dict[str, Any]) -> None:
+        self.path = path
+        self.blocks: list[dict[str, Any]] = []
+        self._file: IO[str] | None = None
+        if path is None:
+            return
+        if path.exists():
+            self._take_up(path, fingerprint)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._rewrite(path, fingerprint)
+        self._file = path.open("a", encoding="utf-8")
+
+    def add(self, block: dict[str, Any]) -> None:
+        """Writes a finished block through to the disk."""
+        if self._file is not None:
+            self._file.write(json.dumps(block) + "\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Ends writing; the file stays."""
+        if self._file is not None:
+            self._file.close()
+
+    def remove(self) -> None:
+        """Ends writing and deletes the file: the run is complete."""
+        self.close()
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+    def _take_up(self, path: Path, fingerprint: dict[str, Any]) -> None:
+        lines = path.read_bytes().splitlines()
+        found: list[Any] = []
+        for line in lines:
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                break
+        if not found or not isinstance(found[0], dict):
+            raise DataError(f"{path}: not the record of an earlier run; delete it to start anew")
+        for name, value in fingerprint.items():
+            if found[0].get(name) != value:
+                raise DataError(
+                    f"{path}: an earlier run with another {name} was stopped here; "
+                    "repeat its options to go on, or delete the file to start anew"
+                )
+        self.blocks = found[1:]
+        self._rewrite(path, fingerprint)
+
+    def _rewrite(self, path: Path, fingerprint: dict[str, Any]) -> None:
+        temporary = path.with_name(path.name + ".tmp")
+        lines = [json.dumps(line) for line in (fingerprint, *self.blocks)]
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        os.replace(temporary, path)

@@ -1,0 +1,137 @@
+"""Files of queries in, files of answers out: any format by its ending, resumable, errors with their place."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import polars as pl
+import pyoxigraph as ox
+import pytest
+
+from gamma_kg import DataError, Gamma, KnowledgeGraph, queries
+from gamma_kg.queries import answer_queries, read_queries
+from gamma_kg.write import write_rows
+
+ASKED = [("Ann", "mother of", None), (None, "father of", "Finn"), ("Ann", None, "Dan")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.tsv", "Ann\tmother of\t?\n?\tfather of\tFinn\nAnn\t\tDan\n"),
+        ("q.tsv", "relation\thead\ttail\nmother of\tAnn\t\nfather of\t?\tFinn\n\n?\tAnn\tDan\n"),
+        ("q.csv", 'head,relation,tail\n"Ann",mother of,\n,father of,Finn\nAnn,?,Dan\n'),
+        ("q.jsonl", '{"head":"Ann","relation":"mother of"}\n[null,"father of","Finn"]\n["Ann","?","Dan"]\n'),
+    ],
+)
+def test_queries_are_read_from_any_format(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert [query for _, query in read_queries(tmp_path / name)] == ASKED
+
+
+def test_queries_are_read_from_parquet(tmp_path: Path) -> None:
+    frame = pl.DataFrame(ASKED, schema=["head", "relation", "tail"], orient="row")
+    frame.write_parquet(tmp_path / "q.parquet")
+    assert [query for _, query in read_queries(tmp_path / "q.parquet")] == ASKED
+
+
+def test_two_columns_ask_for_tails(tmp_path: Path) -> None:
+    (tmp_path / "q.tsv").write_text("head\trelation\nAnn\tmother of\n")
+    assert [query for _, query in read_queries(tmp_path / "q.tsv")] == ASKED[:1]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a\tb\tc\n", "line 1: exactly one of head, relation and tail"),
+        ("a\tb\t?\n?\t?\tc\n", "line 2: exactly one of"),
+        ("a\n", "line 1: expected head, relation and tail"),
+        ("", "the file is empty"),
+        ("head\trelation\ttail\n", "no queries found"),
+    ],
+)
+def test_bad_queries_name_their_line(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "q.tsv").write_text(text)
+    with pytest.raises(DataError, match=words):
+        read_queries(tmp_path / "q.tsv")
+
+
+def test_an_unknown_name_in_a_query_names_its_line(family: KnowledgeGraph, small_gamma: Gamma, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="q line 7: no entity is named 'Anne' among 8; did you mean 'Ann'"):
+        answer_queries(small_gamma, family, [("q line 7", ("Anne", "mother of", None))], tmp_path / "a.tsv")
+
+
+def rows_of(path: Path) -> list[dict]:
+    if path.suffix == ".parquet":
+        return pl.read_parquet(path).to_dicts()
+    text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
+    if ".jsonl" in path.name:
+        return [json.loads(line) for line in text.splitlines()]
+    return list(csv.DictReader(text.splitlines(), delimiter="\t" if ".tsv" in path.name else ","))
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.jsonl", "a.parquet", "a.tsv.gz"])
+def test_answers_are_those_of_predict(family: KnowledgeGraph, small_gamma: Gamma, tmp_path: Path, name: str) -> None:
+    count = answer_queries(small_gamma, family, [("", query) for query in ASKED], tmp_path / name, top_k=2)
+    rows = rows_of(tmp_path / name)
+    assert count == len(rows) == 6
+    expected = []
+    for head, relation, tail in ASKED:
+        answers = small_gamma.predict(family, head=head, relation=relation, tail=tail, top_k=2)
+        expected += [(p.head, p.relation, p.tail, p.score) for p in answers]
+    for row, (head, relation, tail, score) in zip(rows, expected, strict=True):
+        assert (row["head"], row["relation"], row["tail"]) == (head, relation, tail)
+        assert float(row["score"]) == pytest.approx(score, abs=1e-5)
+    assert [row["asked"] for row in rows[::2]] == ["tail", "head", "relation"]
+    assert not list(tmp_path.glob("*.progress")) and not list(tmp_path.glob(".*"))
+
+
+def test_ntriples_carry_reified_confidence_and_the_iris_of_the_graph(small_gamma: Gamma, tmp_path: Path) -> None:
+    (tmp_path / "g.nt").write_text(
+        "<http://e.org/a> <http://e.org/p> <http://e.org/b c> .\n".replace("b c", "b")
+        + "<http://e.org/b> <http://e.org/p> <http://e.org/c> .\n"
+    )
+    kg = KnowledgeGraph.from_file(tmp_path / "g.nt")
+    answer_queries(small_gamma, kg, [("", ("e:a", "e:p", None))], tmp_path / "out.nt", top_k=1)
+    quads = list(ox.parse(path=tmp_path / "out.nt"))
+    assert str(quads[0].subject) == "<http://e.org/a>" and str(quads[0].predicate) == "<http://e.org/p>"
+    confidence = next(quad for quad in quads if quad.predicate.value == "urn:gamma:vocabulary:probability")
+    assert 0 <= float(confidence.object.value) <= 1
+    assert len(quads) == 1 + 4 + 4
+
+
+def test_names_that_are_no_iris_become_urns(family: KnowledgeGraph, tmp_path: Path) -> None:
+    fact = {"head": "Ann", "relation": "mother of", "tail": "Bob", "probability": 0.5, "known": True}
+    write_rows(tmp_path / "f.nt", [fact], family)
+    quads = list(ox.parse(path=tmp_path / "f.nt"))
+    assert quads[0].predicate.value == "urn:gamma:mother%20of"
+
+
+def test_a_stopped_run_goes_on_and_asks_nothing_twice(
+    family: KnowledgeGraph, small_gamma: Gamma, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "BLOCK_QUERIES", 2)
+    asked = [("", (name, "mother of", None)) for name in family.entities[:6]]
+    whole, out = tmp_path / "whole.jsonl", tmp_path / "out.jsonl"
+    answer_queries(small_gamma, family, asked, whole)
+
+    def stop(done: int, in_all: int) -> None:
+        if done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        answer_queries(small_gamma, family, asked, out, progress=stop)
+    assert not out.exists()
+    steps: list[int] = []
+    answer_queries(small_gamma, family, asked, out, progress=lambda done, in_all: steps.append(done))
+    assert steps == [4, 6]
+    assert rows_of(out) == rows_of(whole)
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.jsonll", "a.parquet.gz"])
+def test_an_ending_without_a_writer_is_refused_first(family: KnowledgeGraph, tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match="ending|leave .gz away"):
+        write_rows(tmp_path / name, [], family)
