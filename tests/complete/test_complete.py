@@ -17,7 +17,7 @@ from gamma_kg.demo import demo_split
 
 @pytest.fixture
 def countries() -> KnowledgeGraph:
-    """Six countries with neighbours; all but Fiji-like F have a capital; cities lie in countries, countries in regions."""
+    """Six countries with neighbours, all but F with a capital; cities lie in countries, countries in a region."""
     triples = []
     for name in "ABCDE":
         triples += [(f"city {name}", "capital of", name), (f"city {name}", "lies in", name)]
