@@ -4,9 +4,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <climits>
 #include <memory>
 #include <string>
 #include <vector>
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "kernels.h"
 
@@ -118,6 +123,16 @@ bool is_sound(const Graph& graph, int64_t groups, int64_t edges) {
     return inside;
 }
 
+// Ask the allocator to keep what is freed instead of handing it back: a training step frees and takes the same large
+// blocks again and again, and every fresh page costs a trap and a clearing. False where the allocator can't be asked.
+bool retain_freed_memory() {
+#if defined(__GLIBC__)
+    return mallopt(M_MMAP_THRESHOLD, 32 << 20) && mallopt(M_TRIM_THRESHOLD, INT_MAX) && mallopt(M_TOP_PAD, 64 << 20);
+#else
+    return false;
+#endif
+}
+
 bool use_isa(const std::string& name) {
     const Kernels* kernels = kernels_named(name.c_str());
     if (kernels) chosen = kernels;
@@ -150,6 +165,7 @@ NB_MODULE(_native, module) {
         return false;
 #endif
     });
+    module.def("retain_freed_memory", &retain_freed_memory);
     module.def("parts_per_query", &parts_per_query);
     module.def("is_sound", &is_sound);
     define_kernels<float>(module, "_f32");

@@ -8,6 +8,7 @@ import typer
 
 from gamma_kg.cli import (
     ablate,
+    bench,
     complete,
     convert,
     curve,
@@ -45,6 +46,7 @@ app.add_typer(datasets.app, name="datasets")
 app.command("evaluate")(evaluate.evaluate)
 app.command("patterns")(patterns.patterns)
 app.command("report")(report.report)
+app.command("bench")(bench.bench)
 
 
 def main() -> None:

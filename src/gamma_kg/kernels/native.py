@@ -60,6 +60,15 @@ def describe() -> str:
     return f"native, {native.isa()}, {'OpenMP' if native.has_threads() else 'one thread'}"
 
 
+def retain_freed_memory() -> bool:
+    """Let the process keep memory it frees, for programs that take the same large blocks again and again: training.
+
+    Without it a good part of a step goes into page faults. Whether the system's allocator could be asked.
+    """
+    native = module()
+    return native is not None and bool(native.retain_freed_memory())
+
+
 def supports(x: Tensor, relation: Tensor, algebra: str) -> bool:
     """Whether the native path can take these: a bilinear algebra, on the CPU, float32 or float64, both alike."""
     return (

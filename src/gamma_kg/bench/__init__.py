@@ -1,0 +1,1 @@
+"""`gamma bench`: how fast this machine is, as ratios measured in one run."""

@@ -1,0 +1,148 @@
+"""All measurements in one record, with what was to be reached beside what was."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gamma_kg.bench.graphs import benchmark_graph
+from gamma_kg.bench.layer import copy_bandwidth, measure_layer, measure_plain
+from gamma_kg.bench.queries import measure_growth, measure_memory, measure_queries
+from gamma_kg.bench.timing import threads
+from gamma_kg.kernels.native import describe, retain_freed_memory
+from gamma_kg.memory import free_memory
+from gamma_kg.training.bench import measure_step
+
+GROWTH = [10**5, 10**6, 10**7]
+
+
+def run_bench(
+    data_dir: Path | None, *, rounds: int, num_threads: int, growth: bool, tell: Callable[[str], None]
+) -> dict[str, Any]:
+    """Measure everything; `tell` hears what is being done."""
+    retain_freed_memory()  # as training does: fresh pages would be a part of every time
+    tell("graph")
+    name, kg = benchmark_graph(data_dir)
+    edges, dim = kg.edges, 64
+    record: dict[str, Any] = {
+        "machine": machine(num_threads),
+        "graph": {"name": name, "entities": kg.num_entities, "triples": kg.num_triples, "edges": edges.num_edges},
+    }
+    tell("propagation and layer")
+    layer = measure_layer(edges, dim, rounds, num_threads)
+    single = measure_layer(edges, dim, rounds, 1) if num_threads > 1 else layer
+    tell("plain torch path")
+    plain = measure_plain(edges, dim, max(1, rounds // 10), num_threads)
+    record["seconds"] = {"threads": layer, "one thread": single, "plain torch": plain}
+    record["ratios"] = ratios(layer, plain)
+    record["scaling"] = {key: single[key] / layer[key] for key in ("unit", "complex forward", "complex layer")}
+    tell("bounds")
+    record["bounds"] = bounds(layer, edges.num_nodes, edges.num_edges, dim, num_threads)
+    tell("whole queries")
+    record["queries"] = {
+        branches: measure_queries(kg, preset, 8, max(2, rounds // 10), num_threads)
+        for branches, preset in (("one branch", "ultra"), ("two branches", "gamma"))
+    }
+    record["memory"] = measure_memory(kg, "gamma", 4)
+    tell("training step")
+    with threads(1):
+        steps = [measure_step(repeats=5) for _ in range(max(1, rounds // 10))]
+    best = min(steps, key=lambda step: step.seconds)
+    unit = min(step.gemm for step in steps)
+    record["training step"] = {
+        "forward": best.forward, "backward": best.backward, "unit": unit, "ratio": best.seconds / unit
+    }  # fmt: skip
+    if growth:
+        tell("growth to 10^7 triples")
+        record["growth"] = measure_growth(GROWTH, "gamma", num_threads)
+    record["targets"] = targets(record)
+    return record
+
+
+def machine(num_threads: int) -> dict[str, Any]:
+    """What the numbers depend on."""
+    return {
+        "cpu": cpu_name(),
+        "threads": num_threads,
+        "memory_gb": round(free_memory() / 2**30, 1),
+        "engine": describe(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "system": platform.platform(terse=True),
+    }
+
+
+def cpu_name() -> str:
+    """The processor's own name where the system tells it."""
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def ratios(layer: dict[str, float], plain: dict[str, float]) -> dict[str, float]:
+    """Times in units of the GEMM, and how much faster than plain torch the engine is."""
+    unit = layer["unit"]
+    found = {f"{key} / unit": value / unit for key, value in layer.items() if key.endswith(("forward", "layer"))}
+    for key, value in layer.items():
+        if key.endswith("backward"):
+            found[f"{key} / forward"] = value / layer[key.replace("backward", "forward")]
+    both = layer["complex forward"] + layer["complex backward"]
+    found["plain / native forward"] = plain["forward"] / layer["complex forward"]
+    found["plain / native forward and backward"] = plain["forward and backward"] / both
+    return found
+
+
+def bounds(layer: dict[str, float], nodes: int, edges: int, dim: int, num_threads: int) -> dict[str, float]:
+    """How near the engine comes to what the machine can do."""
+    peak = 2 * 1024**3 / layer["large GEMM"]
+    # The least time of a layer: its rows gathered, its linear map at the peak rate.
+    floor = layer["gather"] + 4 * nodes * dim * dim / peak
+    return {
+        "GEMM peak, GF/s": peak / 1e9,
+        "unit's share of GEMM peak": 4 * nodes * dim * dim / layer["unit"] / peak,
+        "gather, GB/s": 4 * edges * dim / layer["gather"] / 1e9,
+        "copy, GB/s": copy_bandwidth(num_threads) / 1e9,
+        "propagation's share of gather bound": layer["gather"] / layer["complex forward"],
+        "layer's share of both bounds": floor / layer["complex layer"],
+    }
+
+
+def targets(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """What was set out to be reached, as (name, value, limit, reached)."""
+    ratio = record["ratios"]
+    worst = {kind: max(v for k, v in ratio.items() if k.endswith(kind)) for kind in _KINDS}
+    rows = [
+        ("propagation forward, in GEMM units", worst["forward / unit"], 0.8, "at most"),
+        ("propagation backward, in forwards", worst["backward / forward"], 2.6, "at most"),
+        ("whole layer, in GEMM units", worst["layer / unit"], 1.6, "at most"),
+        ("faster than plain torch, forward", ratio["plain / native forward"], 20, "at least"),
+        ("faster than plain torch, both ways", ratio["plain / native forward and backward"], 20, "at least"),
+        ("training step, in GEMM units, one thread", record["training step"]["ratio"], 75, "at most"),
+    ]
+    if record["memory"] is not None:
+        rows.append(("peak memory, in state tensors", record["memory"]["state tensors"], 6, "at most"))
+    if grown := record.get("growth"):
+        factor = grown[-1]["ns per edge"] / grown[0]["ns per edge"]
+        rows.append(("time per edge at 10^7 / at 10^5 triples", factor, 2, "at most"))
+        if "peak bytes" in grown[-1]:
+            rows.append(("GB for a query at 10^7 triples", grown[-1]["peak bytes"] / 1e9, 10, "at most"))
+    return [
+        {
+            "name": name,
+            "value": value,
+            "limit": limit,
+            "kind": kind,
+            "reached": value <= limit if kind == "at most" else value >= limit,
+        }
+        for name, value, limit, kind in rows
+    ]
+
+
+_KINDS = ("forward / unit", "backward / forward", "layer / unit")

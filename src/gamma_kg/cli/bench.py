@@ -1,0 +1,82 @@
+"""`gamma bench`: the speed of this machine as ratios, on screen and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def bench(
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder that holds fb15k237/; GAMMA_DATA, or a generated graph, if left out.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Also write the JSON record to this file.")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Best of so many.")] = 20,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads; what torch takes if left out.")] = None,
+    growth: Annotated[bool, typer.Option("--growth", help="Also grow to 10^7 triples: some minutes, 10 GB.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout, and no table.")] = False,
+) -> None:
+    """Propagation, layers, queries and a training step, measured against a dense GEMM of the same machine."""
+    import torch
+
+    from gamma_kg.bench.run import run_bench
+
+    def tell(what: str) -> None:
+        print(f"measuring: {what}", file=sys.stderr, flush=True)
+
+    record = run_bench(
+        data_dir, rounds=rounds, num_threads=threads or torch.get_num_threads(), growth=growth, tell=tell
+    )
+    text = json.dumps(record, indent=2, ensure_ascii=False)
+    if out is not None:
+        partial = out.with_name(f".{out.name}.partial")
+        partial.write_text(text + "\n")
+        os.replace(partial, out)
+    if as_json:
+        print(text)
+    else:
+        show(record)
+
+
+def show(record: dict[str, Any]) -> None:
+    """The record as tables."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    machine, graph = record["machine"], record["graph"]
+    console.print(f"{machine['cpu']}, {machine['threads']} threads, {machine['engine']}, torch {machine['torch']}")
+    console.print(f"{graph['name']}: {graph['entities']:,} entities, {graph['triples']:,} triples\n")
+    times = Table("per query, D = 64", "ms", "GEMM units", "ms, one thread")
+    seconds, single = record["seconds"]["threads"], record["seconds"]["one thread"]
+    for name, value in seconds.items():
+        times.add_row(name, f"{1e3 * value:.2f}", f"{value / seconds['unit']:.2f}", f"{1e3 * single[name]:.2f}")
+    for name, value in record["seconds"]["plain torch"].items():
+        times.add_row(f"plain torch {name}", f"{1e3 * value:.0f}", f"{value / seconds['unit']:.0f}", "")
+    console.print(times)
+
+    facts = Table("what", "value")
+    for part in ("scaling", "bounds"):
+        for name, value in record[part].items():
+            facts.add_row(f"{part}: {name}", f"{value:.2f}")
+    for name, values in record["queries"].items():
+        facts.add_row(f"{name}: queries per second", f"{values['queries per second']:.1f}")
+        facts.add_row(f"{name}: relation pass", f"{values['ms per relation pass']:.1f} ms")
+    step = record["training step"]
+    facts.add_row("training step, forward and backward", f"{step['forward'] + step['backward']:.3f} s")
+    for row in record.get("growth", []):
+        memory = f", {row['peak bytes'] / 1e9:.2f} GB" if "peak bytes" in row else ""
+        facts.add_row(f"{row['triples']:,} triples", f"{row['seconds']:.2f} s a query{memory}")
+    console.print(facts)
+
+    aims = Table("to reach", "value", "limit", "")
+    for aim in record["targets"]:
+        aims.add_row(
+            aim["name"], f"{aim['value']:.2f}", f"{aim['kind']} {aim['limit']}", "✓" if aim["reached"] else "✗"
+        )
+    console.print(aims)
