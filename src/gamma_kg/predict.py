@@ -16,6 +16,7 @@ from gamma_kg.calibrate import Calibration, calibrate
 from gamma_kg.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from gamma_kg.config import GammaConfig, preset
 from gamma_kg.errors import DataError
+from gamma_kg.explain import Explanation, explain
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.inference import RelationCache, ScoreBatch, score_batches
 from gamma_kg.nn.model import GammaModel
@@ -199,6 +200,21 @@ class Gamma:
     def calibration(self, kg: KnowledgeGraph) -> Calibration | None:
         """What `calibrate` found for this graph, if it was called."""
         return self._calibrations.get(kg)
+
+    def explain(
+        self, kg: KnowledgeGraph, *, head: str, relation: str, tail: str, num_paths: int = 5, num_facts: int = 5
+    ) -> Explanation:
+        """Why the model believes (head, relation, tail): paths, branches, and the facts it rests on."""
+        return explain(
+            self.model,
+            kg,
+            head,
+            relation,
+            tail,
+            num_paths=num_paths,
+            num_facts=num_facts,
+            branch_names=branch_names(self.config),
+        )
 
     def _predict_relations(
         self,

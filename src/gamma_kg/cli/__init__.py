@@ -15,6 +15,7 @@ from gamma_kg.cli import (
     datasets,
     demo,
     evaluate,
+    explain,
     finetune,
     info,
     patterns,
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("predict")(predict.predict)
 app.command("complete")(complete.complete)
+app.command("explain")(explain.explain)
 app.command("info")(info.info)
 app.command("convert")(convert.convert)
 app.command("pretrain")(pretrain.pretrain)

@@ -22,6 +22,9 @@ FormatOption = Annotated[
     str | None,
     typer.Option("--format", help="tsv csv txt parquet jsonl nt nq ttl trig rdf jsonld n3; else by the file's ending."),
 ]
+HeaderOption = Annotated[
+    bool | None, typer.Option("--header/--no-header", help="Whether the first line names the columns; else looked at.")
+]
 LiteralsOption = Annotated[str, typer.Option(help="RDF literals: skip or as-entities.")]
 SkipBadLinesOption = Annotated[
     bool, typer.Option("--skip-bad-lines", help="Leave out what can't be read and report how much.")
@@ -43,7 +46,8 @@ def read_graph(name: str, *, columns: str | None, **options: Any) -> KnowledgeGr
 
 
 def parse_columns(text: str | None) -> list[str | int] | None:
-    """ "subject,predicate,object" or "0,1,2"; a number is a position."""
+    """Columns from "subject,predicate,object" or "0,1,2"; a number is a position, names may be quoted as in CSV."""
     if text is None:
         return None
-    return [int(cell) if cell.strip().isdecimal() else cell.strip() for cell in text.split(",")]
+    cells = next(csv.reader([text], skipinitialspace=True), [])
+    return [int(cell) if cell.strip().isdecimal() else cell.strip() for cell in cells]

@@ -1,0 +1,80 @@
+"""`gamma explain`: why the model believes a fact."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gamma_kg.cli.predict import ModelOption
+from gamma_kg.cli.reading import (
+    ColumnsOption,
+    EncodingOption,
+    FormatOption,
+    GraphArgument,
+    HeaderOption,
+    LimitOption,
+    LiteralsOption,
+    SkipBadLinesOption,
+    TimeoutOption,
+    read_graph,
+)
+from gamma_kg.errors import DataError, did_you_mean
+
+ENDINGS = (".svg", ".html", ".json", ".txt")
+
+
+def explain(
+    graph: GraphArgument,
+    head: Annotated[str, typer.Option("--head", "-h", help="Name of the head entity.")],
+    relation: Annotated[str, typer.Option("--relation", "-r", help="Name of the relation.")],
+    tail: Annotated[str, typer.Option("--tail", "-t", help="Name of the tail entity.")],
+    out: Annotated[Path | None, typer.Option(help="A picture (.svg, .html) or a file (.json, .txt).")] = None,
+    paths: Annotated[int, typer.Option(help="How many paths.")] = 5,
+    facts: Annotated[int, typer.Option(help="How many single facts.")] = 5,
+    json_: Annotated[bool, typer.Option("--json", help="JSON on stdout, nothing else.")] = False,
+    model: ModelOption = None,
+    columns: ColumnsOption = None,
+    format_: FormatOption = None,
+    header: HeaderOption = None,
+    literals: LiteralsOption = "skip",
+    skip_bad_lines: SkipBadLinesOption = False,
+    encoding: EncodingOption = "utf-8",
+    limit: LimitOption = None,
+    timeout: TimeoutOption = 60.0,
+) -> None:
+    """Show the paths from head to tail that speak for a fact, and which facts it rests on."""
+    from gamma_kg import Gamma
+
+    if out is not None and out.suffix not in ENDINGS:
+        hint = did_you_mean(out.suffix, ENDINGS) or f": choose from {' '.join(ENDINGS)}"
+        raise DataError(f"{out}: an explanation can't be written as {out.suffix or 'a file without ending'!r}{hint}")
+    kg = read_graph(
+        graph,
+        columns=columns,
+        format=format_,
+        header=header,
+        literals=literals,
+        skip_bad_lines=skip_bad_lines,
+        encoding=encoding,
+        limit=limit,
+        timeout=timeout,
+    )
+    found = Gamma.from_pretrained(model).explain(
+        kg, head=head, relation=relation, tail=tail, num_paths=paths, num_facts=facts
+    )
+    if out is None:
+        print(found.json() if json_ else found.text())
+        return
+    content = {".svg": found.svg, ".html": found.html, ".json": found.json, ".txt": found.text}[out.suffix]()
+    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(content + "\n", encoding="utf-8")
+        os.replace(temporary, out)
+    except OSError as error:
+        raise DataError(f"{out}: can't be written ({error.strerror or error})") from error
+    print(f"gamma: explanation in {out}", file=sys.stderr)

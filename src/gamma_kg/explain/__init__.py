@@ -1,0 +1,5 @@
+"""Why the model believes a fact: paths, geometric branches, and the facts it rests on."""
+
+from gamma_kg.explain.explain import Explanation, KeyFact, Path, Step, explain
+
+__all__ = ["Explanation", "KeyFact", "Path", "Step", "explain"]

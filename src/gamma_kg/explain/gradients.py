@@ -1,0 +1,101 @@
+"""How much each edge matters at each layer: the gradient of a score with respect to edge weights.
+
+Give every message f_r(x_v) that edge (u, r, v) adds at u in layer t a weight of 1. The gradient of the score S with
+respect to that weight is ⟨∂S/∂agg_u, f_r(x_v)⟩, so the layers' inputs and the gradients at their aggregates
+are enough, and no propagation with weights is needed. Branches share the edges: their gradients are summed.
+
+N entities, E edges, D channels, T layers. There is one query.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gamma_kg.algebra import ALGEBRAS
+from gamma_kg.graph.edges import Edges
+from gamma_kg.kernels import propagate
+from gamma_kg.nn.encoder import Encoder
+from gamma_kg.nn.layer import RelationalLayer, initial_state
+from gamma_kg.nn.model import GammaModel, RelationStates
+
+CHUNK_EDGES = 1 << 17
+
+
+class LayerCall(NamedTuple):
+    """What went into one layer of one branch, and what came out."""
+
+    step: int
+    layer: RelationalLayer
+    x_ND: Tensor
+    relation_RW: Tensor
+    out: Tensor
+
+
+def edge_gradients(
+    model: GammaModel, edges: Edges, relations: RelationStates, source: int, relation: int, answer: int
+) -> Tensor:
+    """Gradient of the answer's score with respect to a weight on each edge in each layer, (T, E)."""
+    source_B, relation_B = torch.tensor([source]), torch.tensor([relation])
+    with torch.enable_grad():
+        # A leaf with gradient, so that every layer takes its differentiable path even if the weights are frozen.
+        query_BD = relations.state_URD[relations.which_B, relation_B].detach().requires_grad_()
+        calls: list[LayerCall] = []
+        handles = [
+            layer.register_forward_hook(_recorder(calls, step, edges.num_nodes))
+            for branch in model.branches
+            if isinstance(branch, Encoder)
+            for step, layer in enumerate(branch.layers)
+        ]
+        try:
+            z_KBND = model.encode_entities(edges, relations, source_B, query_BD)
+        finally:
+            for handle in handles:
+                handle.remove()
+        z_KB1D = [z_BND[:, answer : answer + 1] for z_BND in z_KBND]
+        score = model.fuse(z_KB1D, query_BD).score_BC[0, 0]
+        gradients = torch.autograd.grad(score, [call.out for call in calls], allow_unused=True)
+    total_TE = torch.zeros(model.config.num_layers, edges.num_edges, dtype=torch.float64)
+    for call, grad_out in zip(calls, gradients, strict=True):
+        if grad_out is not None:
+            grad_ND = _at_aggregate(call, edges, source, query_BD.detach(), grad_out)
+            total_TE[call.step] += _per_edge(call, edges, grad_ND)
+    return total_TE
+
+
+def _recorder(calls: list[LayerCall], step: int, num_nodes: int) -> Any:
+    def record(layer: RelationalLayer, inputs: tuple[Any, ...], out: Tensor) -> None:
+        _, x_BND, relation_BRW, source_B, boundary_BD = inputs
+        if x_BND is None:
+            x_BND = initial_state(num_nodes, source_B, boundary_BD.detach())
+        calls.append(LayerCall(step, layer, x_BND[0].detach(), relation_BRW[0].detach(), out))
+
+    return record
+
+
+def _at_aggregate(call: LayerCall, edges: Edges, source: int, query_BD: Tensor, grad_out: Tensor) -> Tensor:
+    """Gradient of the score at the layer's aggregate, (N, D): back through the update of this layer alone."""
+    layer = call.layer
+    with torch.no_grad():
+        agg_ND = propagate(edges, call.x_ND[None], call.relation_RW[None], layer.algebra)[0]
+        agg_ND[source] += query_BD[0]
+    with torch.enable_grad():
+        agg_ND.requires_grad_()
+        weight_x, weight_agg = layer.linear.weight.detach().split(layer.dim, dim=1)
+        hidden_ND = F.linear(call.x_ND, weight_x, layer.linear.bias.detach()) + F.linear(agg_ND, weight_agg)
+        out_ND = F.relu(layer.norm(hidden_ND))
+        (gradient,) = torch.autograd.grad(out_ND, agg_ND, grad_out[0])
+    return gradient
+
+
+def _per_edge(call: LayerCall, edges: Edges, grad_ND: Tensor) -> Tensor:
+    message = ALGEBRAS[call.layer.algebra].message
+    parts = []
+    with torch.no_grad():
+        for start in range(0, edges.num_edges, CHUNK_EDGES):
+            node, type_, neighbour = edges.slice(start, min(start + CHUNK_EDGES, edges.num_edges))
+            parts.append((grad_ND[node] * message(call.x_ND[neighbour], call.relation_RW[type_])).sum(-1).double())
+    return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)

@@ -1,0 +1,177 @@
+"""Explanations: gradients agree with differences, removing the top path lowers the score, pictures are sound XML."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+
+from gamma_kg import DataError, Gamma, KnowledgeGraph
+from gamma_kg.algebra import ALGEBRAS
+from gamma_kg.config import GammaConfig
+from gamma_kg.demo import demo_graph, demo_split
+from gamma_kg.explain.beam import best_walks
+from gamma_kg.explain.explain import _Asked
+from gamma_kg.explain.gradients import edge_gradients
+from gamma_kg.nn.encoder import initial_state, relation_of_queries
+
+
+def weighted_score(gamma: Gamma, kg: KnowledgeGraph, asked: _Asked, weight_TE: torch.Tensor) -> torch.Tensor:
+    """The score with a weight on every message of every layer, written down as MODEL.md §3 has it."""
+    model, edges = gamma.model, asked.edges
+    source, relation, answer = asked.fact
+    source_B = torch.tensor([source])
+    query_BD = asked.relations.state_URD[asked.relations.which_B, torch.tensor([relation])]
+    node, type_, neighbour = edges.slice(0, edges.num_edges)
+    z_K = []
+    for branch in model.branches:
+        x_ND = initial_state(edges.num_nodes, source_B, query_BD)[0]
+        boundary_ND = x_ND
+        for weight_E, layer in zip(weight_TE, branch.layers, strict=True):
+            r_RW = relation_of_queries(layer, *asked.relations)[0]
+            message = ALGEBRAS[layer.algebra].message(x_ND[neighbour], r_RW[type_]) * weight_E[:, None]
+            agg_ND = boundary_ND.index_add(0, node, message)
+            x_ND = x_ND + torch.relu(layer.norm(layer.linear(torch.cat([x_ND, agg_ND], -1))))
+        z_K.append(x_ND[None, answer : answer + 1])
+    return model.fuse(z_K, query_BD).score_BC[0, 0]
+
+
+@pytest.mark.parametrize("branches", [("complex", "split-complex"), ("real",), ("dual", "translation")])
+def test_edge_gradients_are_those_of_weights_on_messages(family: KnowledgeGraph, branches: tuple[str, ...]) -> None:
+    gamma = Gamma.from_config(GammaConfig(dim=8, num_layers=3, attention_dim=6, branches=branches), seed=1)
+    gamma.model.double()
+    fact = family.entity_id("Ann"), family.relation_id("mother of"), family.entity_id("Finn")
+    asked = _Asked(gamma.model, family, fact)
+    found_TE = edge_gradients(gamma.model, asked.edges, asked.relations, *fact)
+    weight_TE = torch.ones(3, asked.edges.num_edges, dtype=torch.float64, requires_grad=True)
+    score = weighted_score(gamma, family, asked, weight_TE)
+    assert float(score.detach()) == pytest.approx(asked.score, abs=1e-9)
+    (expected_TE,) = torch.autograd.grad(score, weight_TE)
+    torch.testing.assert_close(found_TE, expected_TE, atol=1e-9, rtol=1e-7)
+
+
+def test_no_weight_of_the_model_gets_a_gradient(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    small_gamma.explain(family, head="Ann", relation="mother of", tail="Finn")
+    assert all(parameter.grad is None for parameter in small_gamma.model.parameters())
+
+
+def test_the_beam_finds_the_heaviest_walks_and_lets_them_rest() -> None:
+    # 0 → 1 → 3 weighs (5+1)/2, 0 → 2 → 3 weighs (2+2)/2, 0 → 3 weighs 1; edge 5 leads back and must not be used.
+    receiver, sender = np.array([1, 3, 2, 3, 3, 0]), np.array([0, 1, 0, 2, 0, 1])
+    gradient_TE = np.zeros((3, 6))
+    gradient_TE[0, [0, 2, 5]] = 5, 2, 9
+    gradient_TE[1, [5]] = 9
+    gradient_TE[2, [1, 3, 4]] = 1, 2, 1
+    walks = best_walks(receiver, sender, gradient_TE, 0, 3, beam=4, count=10)
+    assert [(walk.edges, walk.weight) for walk in walks] == [((0, 1), 3.0), ((2, 3), 2.0), ((4,), 1.0)]
+
+
+def test_a_beam_agrees_with_trying_every_walk() -> None:
+    rng = np.random.default_rng(5)
+    receiver, sender = rng.integers(0, 7, size=(2, 30))
+    gradient_TE = rng.random((3, 30))
+    best: dict[tuple[int, ...], float] = {}
+
+    def walk(layer: int, node: int, edges: tuple[int, ...], seen: tuple[int, ...], total: float) -> None:
+        if layer == 3:
+            if node == 6 and edges:
+                best[edges] = max(best.get(edges, 0.0), total / len(edges))
+            return
+        walk(layer + 1, node, edges, seen, total)
+        for e in np.flatnonzero(sender == node):
+            if receiver[e] not in seen:
+                walk(layer + 1, receiver[e], (*edges, int(e)), (*seen, receiver[e]), total + gradient_TE[layer, e])
+
+    walk(0, 0, (), (0,), 0.0)
+    found = best_walks(receiver, sender, gradient_TE, 0, 6, beam=1000, count=1000)
+    assert {w.edges: w.weight for w in found} == pytest.approx(best)
+
+
+@pytest.fixture(scope="module")
+def demo() -> tuple[Gamma, KnowledgeGraph]:
+    return Gamma.from_pretrained(), demo_graph()
+
+
+def believed(gamma: Gamma, kg: KnowledgeGraph, count: int) -> list[tuple[str, str, str]]:
+    """Held-out facts of different relations that the model ranks first."""
+    split = demo_split()
+    facts: dict[str, tuple[str, str, str]] = {}
+    for h, r, t in split.queries.tolist():
+        head, relation, tail = split.entities[h], split.relations[r], split.entities[t]
+        if relation not in facts and gamma.predict(kg, head=head, relation=relation, top_k=1)[0].name == tail:
+            facts[relation] = (head, relation, tail)
+        if len(facts) == count:
+            break
+    return list(facts.values())
+
+
+def test_removing_the_top_path_lowers_the_score(demo: tuple[Gamma, KnowledgeGraph]) -> None:
+    gamma, kg = demo
+    names = [(kg.entities[h], kg.relations[r], kg.entities[t]) for h, r, t in kg.triples.tolist()]
+    facts = believed(gamma, kg, 5)
+    assert len(facts) == 5
+    for head, relation, tail in facts:
+        found = gamma.explain(kg, head=head, relation=relation, tail=tail, num_facts=0)
+        assert found.rank == 1 and found.paths and found.paths[0].drop > 0
+        # Measured again from the outside: a graph without these facts, the relation graph being what it was.
+        gone = {(step.head, step.relation, step.tail) for step in found.paths[0].steps}
+        kept = torch.tensor([name not in gone for name in names])
+        less = KnowledgeGraph(kg.triples[kept], kg.entities, kg.relations)
+        less.__dict__["relation_graph"] = kg.relation_graph
+        score = gamma.scores(less, [kg.entity_id(head)], [kg.relation_id(relation)])[0, kg.entity_id(tail)]
+        assert found.score - float(score) == pytest.approx(found.paths[0].drop, abs=1e-3)
+
+
+def test_paths_lead_from_head_to_tail_through_facts_of_the_graph(demo: tuple[Gamma, KnowledgeGraph]) -> None:
+    gamma, kg = demo
+    found = gamma.explain(kg, head="Kenya", relation="member of", tail="African Union", num_paths=3, num_facts=2)
+    assert len(found.paths) == 3 and len(found.facts) == 2
+    known = {(kg.entities[h], kg.relations[r], kg.entities[t]) for h, r, t in kg.triples.tolist()}
+    for path in found.paths:
+        ends = [(s.head, s.tail) if s.forward else (s.tail, s.head) for s in path.steps]
+        assert ends[0][0] == "Kenya" and ends[-1][1] == "African Union"
+        assert all(left[1] == right[0] for left, right in pairwise(ends))
+        assert all((s.head, s.relation, s.tail) in known for s in path.steps)
+        # The fact in question is in the graph, and must not explain itself.
+        assert ("Kenya", "member of", "African Union") not in {(s.head, s.relation, s.tail) for s in path.steps}
+    assert found.known and found.rank >= 1 and 0 < found.probability < 1
+    assert sum(found.branch_weights.values()) == pytest.approx(1, abs=1e-4)
+    drops = [path.drop for path in found.paths]
+    assert drops == sorted(drops, reverse=True)
+
+
+def test_every_form_of_an_explanation_is_sound(demo: tuple[Gamma, KnowledgeGraph]) -> None:
+    gamma, kg = demo
+    found = gamma.explain(kg, head="Norway", relation="borders", tail="Sweden", num_paths=2, num_facts=2)
+    text = found.text()
+    assert "Norway ← borders ← Sweden" in text and "Geometry: complex" in text
+    assert json.loads(found.json())["paths"][0]["steps"][0]["relation"] == "borders"
+    svg = ElementTree.fromstring(found.svg())
+    words = " ".join(svg.itertext())
+    assert svg.tag.endswith("svg") and "Norway" in words and "borders" in words
+    assert found.html().startswith("<!DOCTYPE html>") and "<svg" in found.html()
+
+
+def test_names_with_markup_do_not_break_the_picture(small_gamma: Gamma) -> None:
+    kg = KnowledgeGraph.from_triples([("<a> & 'b'", 'r"<script>', "c" * 90), ("c" * 90, "日本語の関係", "d")])
+    found = small_gamma.explain(kg, head="<a> & 'b'", relation="日本語の関係", tail="d")
+    ElementTree.fromstring(found.svg())
+    assert "<script>" not in found.html()
+
+
+def test_a_tail_out_of_reach_has_no_path(small_gamma: Gamma, family: KnowledgeGraph) -> None:
+    found = small_gamma.explain(family, head="Ann", relation="mother of", tail="Nairobi")
+    assert found.paths == ()
+    assert "none within reach" in found.text()
+    ElementTree.fromstring(found.svg())
+
+
+def test_bad_requests_are_refused(small_gamma: Gamma, family: KnowledgeGraph) -> None:
+    with pytest.raises(DataError, match="did you mean 'Ann'"):
+        small_gamma.explain(family, head="Anne", relation="mother of", tail="Bob")
+    with pytest.raises(DataError, match="at least one path"):
+        small_gamma.explain(family, head="Ann", relation="mother of", tail="Bob", num_paths=0)
