@@ -18,7 +18,8 @@ from gamma_kg.graph.sampling import SourceGraph
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.batch import TrainGraph, make_batch
 from gamma_kg.training.config import Stage, TrainConfig
-from gamma_kg.training.loop import Trainer, batch_loss
+from gamma_kg.training.loop import Trainer
+from gamma_kg.training.objective import batch_loss
 from gamma_kg.training.ranks import Ranks, join_ranks
 from gamma_kg.training.run_folder import RunFolder
 

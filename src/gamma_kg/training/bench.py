@@ -17,7 +17,7 @@ from gamma_kg.config import preset
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.batch import Batch, TrainGraph, make_batch
 from gamma_kg.training.config import TrainConfig
-from gamma_kg.training.loop import batch_loss
+from gamma_kg.training.objective import batch_loss
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ config + sources → stream of batches → loss → step → log, validate, save
 from __future__ import annotations
 
 import copy
-import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,15 +17,16 @@ from torch import Tensor, nn
 
 from gamma_kg.checkpoint import save_checkpoint
 from gamma_kg.graph.sampling import SourceGraph
-from gamma_kg.nn.model import GammaModel, Scores
+from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.batch import Batch
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.draws import BatchStream, Cursor, GraphDrawer
 from gamma_kg.training.errors import TrainingError
-from gamma_kg.training.loss import bce_loss, branch_entropy, softmax_loss
+from gamma_kg.training.objective import batch_loss
 from gamma_kg.training.ranks import Ranks
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.schedule import progress, rate_factor, stage_number
+from gamma_kg.training.signals import stop_signals
 
 Validate = Callable[[GammaModel], Mapping[str, float]]
 Watch = Callable[[Mapping[str, Any]], None]
@@ -85,7 +85,7 @@ class Trainer:
         self.drawer = GraphDrawer(sources, config.stages, config.seed, self.ranks.rank)
         self.count = Counters()
         self.cursor: Cursor | None = None
-        self._stop_signal: int | None = None
+        self._stop_signals: list[int] = []
         self._clock_start = 0.0
         self._seconds_before = 0.0
 
@@ -101,7 +101,7 @@ class Trainer:
         stream = self._open_stream()
         outcome = Outcome("finished", self.count)
         try:
-            with self._signals_noted():
+            with stop_signals() as self._stop_signals:
                 if self.validate is not None and self.count.step == 0:
                     self._validate(outcome)
                 while (status := self._status()) is None:
@@ -119,7 +119,7 @@ class Trainer:
     def _status(self) -> str | None:
         """Why the run ends now, or None. All ranks come to the same answer."""
         self.count.seconds = self._elapsed()
-        stopped = self.ranks.any(self._stop_signal is not None)
+        stopped = self.ranks.any(bool(self._stop_signals))
         (done,) = self.ranks.agree(progress(self.config, self.count.step, self.count.seconds))
         self._done = done
         if stopped:
@@ -142,7 +142,7 @@ class Trainer:
             # Dropout follows from the batch's number, so that a resumed run draws the same.
             torch.manual_seed(_mixed_seed(config.seed, self.ranks.rank, count.batches))
             is_last = part + 1 == config.accumulate
-            with _nothing() if is_last else self.ranks.hold_gradients(self.wrapped):
+            with nullcontext() if is_last else self.ranks.hold_gradients(self.wrapped):
                 loss, entropy = batch_loss(self.wrapped, batch, config)
                 self._check_finite(loss, batch, "loss")
                 (loss / config.accumulate).backward()
@@ -320,49 +320,6 @@ class Trainer:
             start=self.cursor,
             batches_done=self.count.batches,
         )
-
-    @contextmanager
-    def _signals_noted(self) -> Iterator[None]:
-        """SIGINT and SIGTERM end the run after the step in hand; a second one acts at once."""
-
-        def note(number: int, frame: Any) -> None:
-            self._stop_signal = number
-            signal.signal(number, before[number])
-
-        before: dict[int, Any] = {}
-        try:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                before[number] = signal.getsignal(number)
-                signal.signal(number, note)
-        except ValueError:  # not the main thread: nobody sends us signals
-            pass
-        try:
-            yield
-        finally:
-            if len(before) == 2:
-                for noted, handler in before.items():
-                    signal.signal(noted, handler)
-
-
-def batch_loss(model: nn.Module, batch: Batch, config: TrainConfig) -> tuple[Tensor, float]:
-    """Loss of a batch, less the entropy term, and the entropy itself."""
-    bfloat = config.autocast and batch.source_B.is_cuda
-    with torch.autocast(batch.source_B.device.type, torch.bfloat16, enabled=bfloat):
-        scores: Scores = model(batch.edges, batch.relation_graph, batch.source_B, batch.relation_B, batch.candidate_BC)
-    score_BC = scores.score_BC.float()
-    if config.loss == "bce":
-        loss = bce_loss(score_BC, batch.right_BC, batch.wrong_BC, config.adversarial_temperature)
-    else:
-        loss = softmax_loss(score_BC, batch.right_BC, batch.wrong_BC)
-    if scores.weight_BCK is None:
-        return loss, 0.0
-    entropy = branch_entropy(scores.weight_BCK.float(), batch.right_BC | batch.wrong_BC)
-    return loss - config.entropy_weight * entropy, float(entropy.detach())
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
 
 
 def _mixed_seed(seed: int, rank: int, batch: int) -> int:

@@ -1,0 +1,27 @@
+"""What a step minimises: the loss of a batch, less the reward for the entropy of the branch weights."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from gamma_kg.nn.model import Scores
+from gamma_kg.training.batch import Batch
+from gamma_kg.training.config import TrainConfig
+from gamma_kg.training.loss import bce_loss, branch_entropy, softmax_loss
+
+
+def batch_loss(model: nn.Module, batch: Batch, config: TrainConfig) -> tuple[Tensor, float]:
+    """Loss of a batch, less the entropy term, and the entropy itself."""
+    bfloat = config.autocast and batch.source_B.is_cuda
+    with torch.autocast(batch.source_B.device.type, torch.bfloat16, enabled=bfloat):
+        scores: Scores = model(batch.edges, batch.relation_graph, batch.source_B, batch.relation_B, batch.candidate_BC)
+    score_BC = scores.score_BC.float()
+    if config.loss == "bce":
+        loss = bce_loss(score_BC, batch.right_BC, batch.wrong_BC, config.adversarial_temperature)
+    else:
+        loss = softmax_loss(score_BC, batch.right_BC, batch.wrong_BC)
+    if scores.weight_BCK is None:
+        return loss, 0.0
+    entropy = branch_entropy(scores.weight_BCK.float(), batch.right_BC | batch.wrong_BC)
+    return loss - config.entropy_weight * entropy, float(entropy.detach())
