@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
