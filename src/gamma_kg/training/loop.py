@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from gamma_kg.checkpoint import save_checkpoint
 from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.kernels.native import retain_freed_memory
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.batch import Batch
 from gamma_kg.training.config import TrainConfig
@@ -93,6 +94,7 @@ class Trainer:
 
     def run(self, *, resume: bool = False) -> Outcome:
         """Train until the budget is used, a signal comes or validation no longer improves."""
+        retain_freed_memory()
         if self.ranks.is_first:
             self.folder.start(self.config, resume=resume)
         if resume:
