@@ -54,14 +54,14 @@ class StopAfter:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("killed_at", [4, 5, 7])
+@pytest.mark.parametrize("killed_at", [4, 6])
 def test_a_killed_and_resumed_run_gives_the_same_weights_bit_for_bit(
     start: Start, tiny_config: TrainConfig, workers: int, killed_at: int
 ) -> None:
     small = Stage(sampler="subgraph", batch_size=4, batches_per_draw=3, negatives="all", entities=(10, 20))
     stages = (*tiny_config.stages, small, Stage(batch_size=4, negatives=6))
     config = tiny_config.with_options(
-        stages=stages, workers=workers, checkpoint_steps=3, accumulate=2, warmup_steps=3, decay="cosine"
+        stages=stages, workers=workers, checkpoint_steps=3, accumulate=2, warmup_steps=3, decay="cosine", log_steps=2
     )
     whole = start(config, "whole")
     whole.run()

@@ -47,6 +47,10 @@ class Counters:
     validations_since_best: int = 0
     validated_at: float = 0.0
     saved_at: float = 0.0
+    # Sums over the batches since the last line of the log.
+    loss_sum: float = 0.0
+    entropy_sum: float = 0.0
+    batches_summed: int = 0
 
 
 @dataclass
@@ -138,7 +142,6 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.zero_grad(set_to_none=True)
-        loss_sum = entropy_sum = 0.0
         for part in range(config.accumulate):
             batch = stream.next().to(self.device)
             # Dropout follows from the batch's number, so that a resumed run draws the same.
@@ -148,7 +151,9 @@ class Trainer:
                 loss, entropy = batch_loss(self.wrapped, batch, config)
                 self._check_finite(loss, batch, "loss")
                 (loss / config.accumulate).backward()
-            loss_sum, entropy_sum = loss_sum + loss.item(), entropy_sum + entropy
+            count.loss_sum += loss.item()
+            count.entropy_sum += entropy
+            count.batches_summed += 1
             count.batches += 1
             count.samples += len(batch) * self.ranks.size
         clip = config.clip_norm or torch.inf
@@ -160,7 +165,7 @@ class Trainer:
         count.waited += stream.seconds_waited
         stream.seconds_waited = 0.0
         if count.step % config.log_steps == 0 or count.step == 1:
-            self._log_step(batch, loss_sum / config.accumulate, entropy_sum / config.accumulate, float(norm), rate)
+            self._log_step(batch, float(norm), rate)
 
     def _after_step(self, stream: BatchStream, outcome: Outcome) -> None:
         config, count = self.config, self.count
@@ -274,14 +279,15 @@ class Trainer:
         last = [record["step"] for record in self.folder.records("validation")] if self.ranks.is_first else []
         return bool(self.ranks.agree(float(not last or last[-1] != self.count.step))[0])
 
-    def _log_step(self, batch: Batch, loss: float, entropy: float, norm: float, rate: float) -> None:
+    def _log_step(self, batch: Batch, norm: float, rate: float) -> None:
+        """Loss and entropy are means since the last line; the rest is of this moment."""
         count = self.count
         count.seconds = self._elapsed()
         self._log(
             {
                 "kind": "train",
-                "loss": loss,
-                "entropy": entropy,
+                "loss": count.loss_sum / count.batches_summed,
+                "entropy": count.entropy_sum / count.batches_summed,
                 "gradient_norm": norm,
                 "learning_rate": rate,
                 "progress": self._done,
@@ -293,6 +299,8 @@ class Trainer:
                 "best_mrr": count.best_mrr,
             }
         )
+        count.loss_sum = count.entropy_sum = 0.0
+        count.batches_summed = 0
 
     def _log(self, record: Mapping[str, Any]) -> None:
         if not self.ranks.is_first:
