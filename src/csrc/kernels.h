@@ -41,7 +41,7 @@ struct LayerArgs {
     const int64_t* which;  // [B]: the table of each query
     const int64_t* source;  // [B]
     const T* boundary;      // [B, D]
-    const T* packed;        // see linear.inl
+    const T* packed;        // the half of W for x, then the half for agg; see linear.inl
     const T* bias;          // padded
     const T* norm_weight;
     const T* norm_bias;
@@ -77,6 +77,27 @@ struct UpdateBackwardArgs {
     int threads;
 };
 
+// Attention over branches and the score of every entity. F_k = [z_k ; q]; what depends on q alone comes ready.
+template <class T>
+struct ScoreArgs {
+    int64_t queries, nodes, branches, channels, attention, hidden;
+    const T* const* states;       // [K] pointers to z_k: query b begins at b * query_stride, rows are `channels` apart
+    int64_t query_stride;
+    const T* key_weight;    // [K, A, D]; null: no keys
+    const T* key_query;     // [B, K, A]
+    const T* context;       // [B, A], of length one
+    T temperature, mix;     // mix: share of the uniform distribution
+    const T* weight;        // [B, K]: branch weights where there are no keys
+    const T* hidden_weight;  // [K, H, D]
+    const T* hidden_query;   // [B, K, H]
+    const T* hidden_bias;    // [H]
+    const T* out_weight;     // [H]
+    T out_bias;
+    T* score;         // [B, N]
+    T* branch_weight;  // [B, N, K]
+    int threads;
+};
+
 template <class T>
 struct LayerKernels {
     void (*propagate)(const PropagateArgs<T>&);
@@ -87,6 +108,7 @@ struct LayerKernels {
     // The transpose: 2 D outputs from D inputs, D * padded(2 D) numbers.
     void (*pack_transposed)(const T* weight, int64_t channels, T* packed);
     void (*update_backward)(const UpdateBackwardArgs<T>&);
+    void (*score)(const ScoreArgs<T>&);
     int64_t (*padded)(int64_t columns);
 };
 

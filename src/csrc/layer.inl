@@ -1,5 +1,6 @@
 // A whole layer without gradients: aggregation, linear map, LayerNorm, ReLU and residual of a block of nodes while the block
 // is in the first cache. States are read once (and gathered from), and written once.
+#pragma once
 #include <cstdlib>
 
 #include "linear.inl"
@@ -34,7 +35,8 @@ static void update_rows(const LayerArgs<T>& args, const T** x_rows, const T** ag
     const int64_t channels = args.channels, width = padded<T>(channels);
     const int64_t filled = (count + kRows - 1) / kRows * kRows;
     for (int64_t i = count; i < filled; ++i) x_rows[i] = x_rows[count - 1], agg_rows[i] = agg_rows[count - 1];
-    linear_rows(x_rows, agg_rows, filled, channels, channels, args.packed, args.bias, channels, y);
+    const T* packed_agg = args.packed + channels * width;
+    linear_rows(x_rows, agg_rows, filled, channels, channels, args.packed, packed_agg, args.bias, channels, y);
     const Norm<T> norm{args.norm_weight, args.norm_bias, args.eps};
     for (int64_t i = 0; i < count; ++i) {
         const int64_t at = out_rows[i] - args.out;
@@ -268,7 +270,7 @@ static void update_backward(const UpdateBackwardArgs<T>& args) {
                 normalise_row_backward(args.gradient + at, args.normalised + at, args.scale[begin + i], norm, channels,
                                        args.linear_gradient + at, args.sums + unit * 3 * channels);
             }
-            linear_rows(rows, rows, filled, channels, 0, args.packed, args.zeros, 2 * channels, y);
+            linear_rows(rows, rows, filled, channels, 0, args.packed, args.packed, args.zeros, 2 * channels, y);
             for (int64_t i = 0; i < count; ++i) {
                 const int64_t at = (begin + i) * channels;
                 for (int64_t c = 0; c < channels; ++c) {
@@ -292,7 +294,8 @@ static void pack_transposed(const T* weight, int64_t channels, T* packed) {
 
 template <class T>
 static void pack_layer(const T* weight, const T* bias, int64_t channels, T* packed, T* padded_bias) {
-    pack(weight, channels, 2 * channels, 2 * channels, packed);
+    pack(weight, channels, channels, 2 * channels, packed);
+    pack(weight + channels, channels, channels, 2 * channels, packed + channels * padded<T>(channels));
     for (int64_t c = 0; c < padded<T>(channels); ++c) padded_bias[c] = c < channels ? bias[c] : T(0);
 }
 

@@ -44,22 +44,22 @@ GAMMA_INLINE void multiply_panel(V (&acc)[rows][2], const T* const* row, const T
     }
 }
 
-// y[r] = bias + W_1 a[r] + W_2 b[r]; y rows are padded(outputs) apart, bias is padded. `rows` is a multiple of kRows (repeat
+// y[r] = bias + W_a a[r] + W_b b[r], with packed W_a and W_b; y rows are padded(outputs) apart, bias is padded. `rows` is a multiple of kRows (repeat
 // the last row to fill up). A panel is used for all rows before the next one, so that it is read from the first cache.
 template <class T>
-static void linear_rows(const T* const* a, const T* const* b, int64_t rows, int64_t inputs_a, int64_t inputs_b, const T* packed,
-                        const T* bias, int64_t outputs, T* y) {
+static void linear_rows(const T* const* a, const T* const* b, int64_t rows, int64_t inputs_a, int64_t inputs_b, const T* packed_a,
+                        const T* packed_b, const T* bias, int64_t outputs, T* y) {
     using V = Vec<T>;
     using L = Lanes<V, T>;
     constexpr int64_t width = panel_width<T>();
-    const int64_t stride = padded<T>(outputs), panel = (inputs_a + inputs_b) * width;
-    for (int64_t first = 0; first < outputs; first += width, packed += panel) {
+    const int64_t stride = padded<T>(outputs);
+    for (int64_t first = 0; first < outputs; first += width, packed_a += inputs_a * width, packed_b += inputs_b * width) {
         const V bias_0 = L::load(bias + first), bias_1 = L::load(bias + first + L::count);
         for (int64_t row = 0; row < rows; row += kRows) {
             V acc[kRows][2];
             GAMMA_UNROLL for (int r = 0; r < kRows; ++r) acc[r][0] = bias_0, acc[r][1] = bias_1;
-            multiply_panel<kRows>(acc, a + row, packed, inputs_a);
-            multiply_panel<kRows>(acc, b + row, packed + inputs_a * width, inputs_b);
+            multiply_panel<kRows>(acc, a + row, packed_a, inputs_a);
+            multiply_panel<kRows>(acc, b + row, packed_b, inputs_b);
             T* to = y + row * stride + first;
             GAMMA_UNROLL for (int r = 0; r < kRows; ++r) {
                 L::store(to + r * stride, acc[r][0]);
@@ -113,7 +113,7 @@ GAMMA_INLINE Moments<T> moments(const T* y, int64_t channels, T eps) {
     }
     T variance = sum_lanes<V, T>(squares);
     for (int64_t c = whole; c < channels; ++c) variance += (y[c] - mean) * (y[c] - mean);
-    return {mean, T(1 / __builtin_sqrt(double(variance / T(channels) + eps)))};
+    return {mean, T(1) / square_root(variance / T(channels) + eps)};
 }
 
 // A number that is not one stays so: a diverged model must not pass for a finite one.

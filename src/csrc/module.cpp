@@ -106,6 +106,22 @@ void update_backward(int64_t rows, int64_t channels, uintptr_t gradient, uintptr
                              at<T>(x_gradient), at<T>(agg_gradient), at<T>(sums), units, threads});
 }
 
+template <class T>
+void score(std::vector<int64_t> sizes, std::vector<uintptr_t> states, int64_t query_stride, uintptr_t key_weight,
+           uintptr_t key_query, uintptr_t context, double temperature, double mix, uintptr_t weight, uintptr_t hidden_weight,
+           uintptr_t hidden_query, uintptr_t hidden_bias, uintptr_t out_weight, double out_bias, uintptr_t score,
+           uintptr_t branch_weight, int threads) {
+    if (sizes.size() != 6 || int64_t(states.size()) != sizes[2]) throw nb::value_error("sizes do not fit");
+    nb::gil_scoped_release release;
+    std::vector<const T*> pointers;
+    for (uintptr_t address : states) pointers.push_back(at<const T>(address));
+    chosen->of<T>().score({sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5], pointers.data(), query_stride,
+                           at<const T>(key_weight), at<const T>(key_query), at<const T>(context), T(temperature), T(mix),
+                           at<const T>(weight), at<const T>(hidden_weight), at<const T>(hidden_query),
+                           at<const T>(hidden_bias), at<const T>(out_weight), T(out_bias), at<T>(score),
+                           at<T>(branch_weight), threads});
+}
+
 // True if every pointer and id stays inside its array, so that no kernel can read or write elsewhere.
 bool is_sound(const Graph& graph, int64_t groups, int64_t edges) {
     nb::gil_scoped_release release;
@@ -145,6 +161,7 @@ void define_kernels(nb::module_& module, const std::string& suffix) {
     module.def(("propagate_backward" + suffix).c_str(), &propagate_backward<T>);
     module.def(("layer" + suffix).c_str(), &layer<T>);
     module.def(("update_backward" + suffix).c_str(), &update_backward<T>);
+    module.def(("score" + suffix).c_str(), &score<T>);
 }
 
 }  // namespace
@@ -166,6 +183,11 @@ NB_MODULE(_native, module) {
 #endif
     });
     module.def("retain_freed_memory", &retain_freed_memory);
+    module.def("release_freed_memory", [] {
+#if defined(__GLIBC__)
+        malloc_trim(0);
+#endif
+    });
     module.def("parts_per_query", &parts_per_query);
     module.def("is_sound", &is_sound);
     define_kernels<float>(module, "_f32");

@@ -2,6 +2,8 @@
 // without compiler support for vector types a "vector" is one number, and the same code still works.
 #pragma once
 
+#include <math.h>
+
 #include <cstdint>
 
 #if defined(__GNUC__)
@@ -77,5 +79,11 @@ template <class T>
 constexpr GAMMA_INLINE T larger(T a, T b) {
     return a > b ? a : b;
 }
+
+// The C functions: those of std are templates or inline, see above.
+GAMMA_INLINE float square_root(float x) { return ::sqrtf(x); }
+GAMMA_INLINE double square_root(double x) { return ::sqrt(x); }
+GAMMA_INLINE float exponential(float x) { return ::expf(x); }
+GAMMA_INLINE double exponential(double x) { return ::exp(x); }
 
 }  // namespace GAMMA_ISA_NAMESPACE

@@ -17,6 +17,7 @@ from gamma_kg.algebra import ALGEBRAS
 from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.kernels.head import can_score
 from gamma_kg.memory import budget
 from gamma_kg.nn.model import GammaModel, RelationStates, Scores
 
@@ -135,6 +136,8 @@ def _score(model: GammaModel, edges: Edges, relations: RelationStates, source_B:
     """Scores of all entities; the score's wide hidden layer is computed for a block of entities at a time."""
     query_BD = relations.state_URD[relations.which_B, relation_B]
     z_KBND = model.encode_entities(edges, relations, source_B, query_BD)
+    if can_score(z_KBND):  # the native pass works in blocks of its own
+        return model.fuse(z_KBND, query_BD)
     num_entities, widest = (
         edges.num_nodes,
         max(model.score.hidden.weight.shape[0], model.config.attention_dim),

@@ -201,6 +201,36 @@ def update_backward(
     return linear, grad_x, grad_agg, sums
 
 
+def run_score(
+    *,
+    sizes: tuple[int, int, int, int, int, int],
+    states: Sequence[Tensor],
+    keys: Sequence[Tensor],
+    weight_BK: Tensor | None,
+    dense: Sequence[Tensor],
+    temperature: float,
+    mix: float,
+    out_bias: float,
+    results: tuple[Tensor, Tensor],
+) -> None:
+    """Scores of all candidates; `gamma_kg.kernels.head` has checked what it hands on.
+
+    `sizes`: B, C, K, D, A, H. `keys`: nothing, or key weights, their part from the query, context. `dense`: hidden
+    weights, their part from the query, hidden bias, out weight.
+    """
+    hidden, of_query, hidden_bias, out_weight = dense
+    everything = (*keys, *dense, *results, *states)
+    if any(tensor.dtype != results[0].dtype for tensor in everything):
+        raise ValueError("the score wants tensors of one type")
+    _typed(_loaded(), "score", results[0])(
+        list(sizes), [z.data_ptr() for z in states], states[0].stride(0),
+        *([tensor.data_ptr() for tensor in keys] or (0, 0, 0)), temperature, mix,
+        0 if weight_BK is None else weight_BK.data_ptr(), hidden.data_ptr(), of_query.data_ptr(),
+        hidden_bias.data_ptr(), out_weight.data_ptr(), out_bias,
+        *(result.data_ptr() for result in results), torch.get_num_threads(),
+    )  # fmt: skip
+
+
 def _checked(
     edges: EdgeArrays, x_BND: Tensor, relation_BRD: Tensor, algebra: str
 ) -> tuple[ModuleType, Tensor, Tensor, int]:

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from gamma_kg.config import GammaConfig
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.relation_graph import EDGE_TYPES
+from gamma_kg.kernels.head import can_score
 from gamma_kg.nn.encoder import Encoder, relation_of_queries
-from gamma_kg.nn.fusion import BranchAttention, Score
+from gamma_kg.nn.fusion import BranchAttention, Score, fused_scores
 from gamma_kg.nn.layer import initial_state
 
 
@@ -101,6 +102,8 @@ class GammaModel(nn.Module):
 
     def fuse(self, z_KBCD: Sequence[Tensor], query_BD: Tensor) -> Scores:
         """Scores and branch weights of candidates whose states are given."""
+        if not self.training and can_score(z_KBCD):
+            return Scores(*fused_scores(self.score, self.attention, z_KBCD, query_BD))
         weight_BCK = self.attention(z_KBCD, query_BD) if self.attention is not None else None
         applied = weight_BCK
         if weight_BCK is not None and self.training:
