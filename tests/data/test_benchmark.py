@@ -1,4 +1,5 @@
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -63,6 +64,26 @@ def test_catalogue_names_the_57_sets():
         assert {source.file for source in entry.sources} == set(entry.files)
         assert all(url.startswith("https://") and "{" not in url for source in entry.sources for url in source.urls)
         assert entry.licence and entry.counts["test"]["queries"] > 0
+
+
+PROTOCOLS = {  # family: graph for valid, graph for test, filter for valid, filter for test
+    "transductive": ("train", "train", "train valid test", "train valid test"),
+    "grail, hm, mtdea": ("train", "inference", "train valid", "inference test"),
+    "ilpc, ingram": ("inference", "inference", "inference valid test", "inference valid test"),
+}
+
+
+@pytest.mark.parametrize("slug", list(catalog()))
+def test_graph_and_filter_follow_the_published_protocol(slug):
+    entry = catalog()[slug]
+    if entry.group == "transductive":
+        family = "transductive"
+    elif re.fullmatch(r"(fb|wk|nl)-\d+|ilpc22-[sl]", slug):
+        family = "ilpc, ingram"
+    else:
+        family = "grail, hm, mtdea"
+    graph, known = entry.protocol.graph, {split: " ".join(parts) for split, parts in entry.protocol.filter.items()}
+    assert (graph["valid"], graph["test"], known["valid"], known["test"]) == PROTOCOLS[family]
 
 
 def test_names_are_found_by_slug_or_paper_name_and_suggested():
