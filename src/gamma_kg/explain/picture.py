@@ -97,7 +97,8 @@ def _arrow(x1: float, y1: float, x2: float, y2: float, lane: float, step: Step, 
     tip_x, tip_y, way = (x2, y2, -1) if step.forward else (x1, y1, 1)
     half = 3.5 + thickness * 0.8
     tip = f"M{tip_x:.1f},{tip_y:.1f} l{way * (head + 3):.1f},{-half:.1f} l0,{2 * half:.1f} Z"
-    label = _text((x1 + x2) / 2, lane - 7 - thickness / 2, _short(step.relation, MAX_RELATION), colour, "middle", 12)
+    centre = (x1 + x2) / 2 + 20 * (y1 != lane) - 20 * (y2 != lane)
+    label = _text(centre, lane - 7 - thickness / 2, _short(step.relation, MAX_RELATION), colour, "middle", 12)
     # A white rim keeps the name readable where curves cross it.
     label = label.replace("<text ", f"<text paint-order='stroke' stroke='{PAPER}' stroke-width='4' ")
     stroke = f"stroke='{colour}' stroke-width='{thickness:.1f}' stroke-linecap='round' opacity='.85'"
