@@ -1,4 +1,4 @@
-"""Precision of `complete` on held-out facts: python benchmarks/completion_precision.py FOLDER… [--seconds 60] [--model M].
+"""Precision of `complete` on held-out facts: completion_precision.py FOLDER… [--seconds 60] [--model M].
 
 A folder holds inference.txt or train.txt (the graph) and valid.txt, test.txt (the held-out facts). Proposals that are
 true but written in neither file count as wrong. Also prints the calibration error before and after.
