@@ -8,6 +8,9 @@ from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels.fused import can_fuse
 from gamma_kg.nn.layer import RelationalLayer, initial_state
 
+# States of the queries that go through all layers together: about half of a third-level cache.
+CACHE_BYTES = 16 << 20
+
 
 class Encoder(nn.Module):
     """States of all nodes as seen from a source node: zero everywhere but the boundary at the source, then T layers."""
@@ -30,7 +33,7 @@ class Encoder(nn.Module):
         `relation_URD` are relation states for U distinct relations, `which_B` says which of them belongs to each
         query. Neither is given where the layers own their relation vectors.
         """
-        if can_fuse(boundary_BD, self.algebra):
+        if len(self.layers) and can_fuse(boundary_BD, self.algebra):
             return self._forward_fused(edges, source_B, boundary_BD, relation_URD, which_B)
         x_BND: Tensor | None = None
         for layer in self.layers:
@@ -47,17 +50,32 @@ class Encoder(nn.Module):
         relation_URD: Tensor | None,
         which_B: Tensor | None,
     ) -> Tensor:
-        """The same without gradients: two state tensors in turn, relation tables shared by the queries."""
-        x_BND: Tensor | None = None
-        spare_BND: Tensor | None = None
-        for layer in self.layers:
-            assert isinstance(layer, RelationalLayer)
-            table_URW = layer.relation_table(relation_URD)
-            out_BND = layer.fused(edges, x_BND, table_URW, which_B, source_B, boundary_BD, spare_BND)
-            x_BND, spare_BND = out_BND, x_BND
-        if x_BND is None:
-            return initial_state(edges.num_nodes, source_B, boundary_BD)
-        return x_BND
+        """The same without gradients: all layers for a few queries, whose states stay in cache, then the next few."""
+        (B, D), N = boundary_BD.shape, edges.num_nodes
+        out_BND = boundary_BD.new_empty(B, N, D)
+        few = max(1, CACHE_BYTES // max(1, 2 * N * D * boundary_BD.element_size()))
+        spare = [boundary_BD.new_empty(min(few, B), N, D) for _ in range(min(2, len(self.layers) - 1))]
+        for start in range(0, B, few):
+            part = slice(start, start + few)
+            which = None if which_B is None else which_B[part]
+            x_BND: Tensor | None = None
+            for step, layer in enumerate(self.layers):
+                assert isinstance(layer, RelationalLayer)
+                is_last = step == len(self.layers) - 1
+                target = out_BND[part] if is_last else spare[step % 2][: len(source_B[part])]
+                table_URW, which_table = relation_tables(layer, relation_URD, which)
+                x_BND = layer.fused(edges, x_BND, table_URW, which_table, source_B[part], boundary_BD[part], target)
+        return out_BND
+
+
+def relation_tables(
+    layer: RelationalLayer, relation_URD: Tensor | None, which_B: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
+    """The layer's relation vectors for what these queries ask about, and which of them each query uses."""
+    if relation_URD is None or which_B is None:
+        return layer.relation_table(relation_URD), None
+    asked, which_table = which_B.unique(return_inverse=True)
+    return layer.relation_table(relation_URD[asked]), which_table
 
 
 def relation_of_queries(layer: RelationalLayer, relation_URD: Tensor | None, which_B: Tensor | None) -> Tensor:
