@@ -3,6 +3,8 @@ import os
 import socket
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ import torch
 from gamma_kg.data.benchmark import load_benchmark
 from gamma_kg.errors import ConfigError, DataError
 from gamma_kg.evaluation import queries
+from gamma_kg.evaluation.distributed import Processes
 from gamma_kg.evaluation.evaluate import NonFiniteScoreError, RivalCounts, rank_split
 from gamma_kg.evaluation.models import NamedModel, resolve_model
 from gamma_kg.evaluation.queries import QueryPlan
@@ -267,6 +270,44 @@ def test_damaged_store_entry_is_reported(tmp_path):
     (tmp_path / "made.json").write_text("{")
     with pytest.raises(DataError, match=r"made\.json"):
         ResultStore(tmp_path).finished("made", "test", "key")
+
+
+class ThreadProcesses(Processes):
+    """Two threads in the place of two processes."""
+
+    def __init__(self, rank: int, board: list, barrier: threading.Barrier) -> None:
+        super().__init__(rank, 2)
+        object.__setattr__(self, "board", board)
+        object.__setattr__(self, "barrier", barrier)
+
+    def gather(self, value):
+        self.board[self.rank] = value
+        self.barrier.wait(timeout=30)
+        values = list(self.board)
+        self.barrier.wait(timeout=30)
+        return values
+
+    def from_first(self, value):
+        return self.gather(value)[0]
+
+
+def test_two_processes_share_the_queries(folder, tmp_path):
+    benchmark = load_benchmark(str(folder))
+    board, barrier, scorers = [None, None], threading.Barrier(2), [CountingScorer(), CountingScorer()]
+
+    def work(rank):
+        processes = ThreadProcesses(rank, board, barrier)
+        return evaluate_benchmark(
+            benchmark, named(scorers[rank]), EvaluationOptions(), out=tmp_path, processes=processes
+        )
+
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(work, range(2)))
+    whole = evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions())
+    asked = [set(scorer.asked) for scorer in scorers]
+    assert not asked[0] & asked[1] and len(asked[0] | asked[1]) == whole["distinct_queries"]
+    assert min(map(len, asked)) >= whole["distinct_queries"] // 2 - 4
+    assert results[0]["mrr"] == results[1]["mrr"] == whole["mrr"]
 
 
 def test_torchrun_gives_the_result_of_one_process(tmp_path):
