@@ -41,24 +41,32 @@ def generated_graph(counts: Counts, seed: int = 0) -> KnowledgeGraph:
 
 
 def generated_triples(counts: Counts, seed: int = 0) -> NDArray[np.int64]:
-    """Distinct triples, at most as many as asked for. Each relation has pools of heads and tails of its own."""
+    """As many distinct triples as asked for; a graph too small for them gets fewer."""
     rng = np.random.default_rng(seed)
-    # Repeated draws are thrown away, so draw more; a graph too small for its count gets fewer.
-    size_R = rng.multinomial(counts.triples * 3 // 2, np.diff(_skew(counts.relations, 1.0, 3.0), prepend=0.0))
-    popularity = _skew(counts.entities, 0.6, 10.0)
     order = rng.permutation(counts.entities)
+    key = np.zeros(0, dtype=np.int64)
+    for _ in range(20):  # repeated triples count once, so that one draw is seldom enough
+        key = np.unique(np.concatenate((key, _drawn_keys(counts, order, rng))))
+        if len(key) >= counts.triples:
+            break
+    key = rng.permutation(key)[: counts.triples]
+    pair, tail = np.divmod(key, counts.entities)
+    return np.column_stack((pair // counts.relations, pair % counts.relations, tail))
+
+
+def _drawn_keys(counts: Counts, order: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Triples as single integers. Each relation draws from small pools of heads and tails of its own."""
+    size_R = rng.multinomial(counts.triples * 6 // 5, np.diff(_skew(counts.relations, 1.0, 3.0), prepend=0.0))
+    popularity = _skew(counts.entities, 0.6, 10.0)
     parts = []
     for relation, size in enumerate(size_R):
         ends = []
-        for share in (0.15, 0.05):
+        for share in (0.2, 0.05):
             pool_size = max(2, int(counts.entities * share * rng.random() ** 2))
             pool = order[np.searchsorted(popularity, rng.random(pool_size))]
-            ends.append(pool[np.searchsorted(_skew(pool_size, 0.6, 2.0), rng.random(size))])
-        parts.append(np.column_stack((ends[0], np.full(size, relation), ends[1])))
-    drawn = np.concatenate(parts)
-    key = (drawn[:, 0] * counts.relations + drawn[:, 1]) * counts.entities + drawn[:, 2]
-    _, first = np.unique(key, return_index=True)
-    return np.ascontiguousarray(drawn[rng.permutation(first)[: counts.triples]])
+            ends.append(pool[np.searchsorted(_skew(pool_size, 0.7, 2.0), rng.random(size))])
+        parts.append((ends[0] * counts.relations + relation) * counts.entities + ends[1])
+    return np.concatenate(parts)
 
 
 def _skew(count: int, exponent: float, offset: float) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from gamma_kg.bench.queries import measure_growth, measure_memory, measure_queri
 from gamma_kg.bench.timing import threads
 from gamma_kg.kernels.native import describe, retain_freed_memory
 from gamma_kg.memory import free_memory
-from gamma_kg.training.bench import measure_step
+from gamma_kg.training.bench import StepTiming, measure_step
 
 GROWTH = [10**5, 10**6, 10**7]
 
@@ -50,7 +50,7 @@ def run_bench(
     record["memory"] = measure_memory(kg, "gamma", 4)
     tell("training step")
     with threads(1):
-        steps = [measure_step(repeats=5) for _ in range(max(1, rounds // 10))]
+        steps: list[StepTiming] = [measure_step(repeats=5) for _ in range(max(1, rounds // 10))]
     best = min(steps, key=lambda step: step.seconds)
     unit = min(step.gemm for step in steps)
     record["training step"] = {

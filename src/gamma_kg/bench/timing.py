@@ -10,6 +10,8 @@ from pathlib import Path
 
 import torch
 
+from gamma_kg.kernels.native import release_freed_memory
+
 Task = Callable[[], object]
 
 
@@ -40,6 +42,7 @@ def threads(count: int) -> Iterator[None]:
 def peak_memory_of(task: Task) -> int | None:
     """Bytes by which the process grows at most while the task runs; None where the system does not tell."""
     gc.collect()
+    release_freed_memory()  # what is kept for reuse would hide the task's own
     if not _reset_peak():
         return None
     before = _status("VmRSS")

@@ -69,6 +69,13 @@ def retain_freed_memory() -> bool:
     return native is not None and bool(native.retain_freed_memory())
 
 
+def release_freed_memory() -> None:
+    """Hand all freed memory back to the system now, where its allocator can be asked."""
+    native = module()
+    if native is not None:
+        native.release_freed_memory()
+
+
 def supports(x: Tensor, relation: Tensor, algebra: str) -> bool:
     """Whether the native path can take these: a bilinear algebra, on the CPU, float32 or float64, both alike."""
     return (

@@ -1,0 +1,85 @@
+"""`gamma bench` measures what it says; numbers themselves are the machine's business and are not tested."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from gamma_kg.bench import run
+from gamma_kg.bench.graphs import Counts, benchmark_graph, generated_triples
+from gamma_kg.bench.layer import merged_types
+from gamma_kg.bench.queries import distinct_queries, measure_growth
+from gamma_kg.bench.timing import best_times
+from gamma_kg.cli import app
+from gamma_kg.errors import DataError
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.kernels.reference import propagate_reference
+
+TINY = Counts(60, 4, 300)
+
+
+def test_generated_graphs_have_the_counts_asked_for_and_skewed_degrees() -> None:
+    triples = generated_triples(Counts(2_000, 40, 12_000))
+    assert len(triples) == len(np.unique(triples, axis=0)) == 12_000
+    assert triples.max(0).tolist() <= [1_999, 39, 1_999]
+    degree = np.bincount(triples[:, [0, 2]].ravel(), minlength=2_000)
+    assert degree.max() > 10 * np.median(degree) > 0
+
+
+def test_a_seed_gives_one_graph() -> None:
+    assert np.array_equal(generated_triples(TINY, seed=3), generated_triples(TINY, seed=3))
+    assert not np.array_equal(generated_triples(TINY, seed=3), generated_triples(TINY, seed=4))
+
+
+def test_a_named_folder_without_the_data_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="fb15k237"):
+        benchmark_graph(tmp_path)
+
+
+def test_every_task_takes_its_turn_and_the_best_round_counts() -> None:
+    calls: list[str] = []
+    times = best_times({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=3)
+    assert calls == ["a", "b"] * 4
+    assert set(times) == {"a", "b"} and all(0 <= t < 60 for t in times.values())
+
+
+def test_merged_types_sum_all_neighbours(family: KnowledgeGraph) -> None:
+    edges = family.edges
+    x, ones = torch.randn(1, edges.num_nodes, 4), torch.ones(1, edges.num_types, 4)
+    found = propagate_reference(merged_types(edges), x, ones[:, :1], "real")
+    torch.testing.assert_close(found, propagate_reference(edges, x, ones, "real"))
+
+
+def test_queries_are_distinct(family: KnowledgeGraph) -> None:
+    source, relation = distinct_queries(family, 5)
+    assert len(torch.stack((source, relation)).unique(dim=1).T) == len(source) == 5
+
+
+def test_growth_reports_time_per_edge() -> None:
+    rows = measure_growth([500, 1000], "ultra", 1)
+    assert [row["triples"] for row in rows] == [500, 1000]
+    assert all(row["ns per edge"] > 0 for row in rows)
+
+
+def test_the_command_writes_one_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tiny_graph(_: Path | None) -> tuple[str, KnowledgeGraph]:
+        names = [str(i) for i in range(TINY.entities)]
+        return "tiny", KnowledgeGraph(generated_triples(TINY), names, names[: TINY.relations])
+
+    monkeypatch.setattr(run, "benchmark_graph", tiny_graph)
+    monkeypatch.setattr(run, "measure_step", lambda repeats: run.StepTiming(0.2, 0.3, 0.01))
+    monkeypatch.setattr(run, "GROWTH", [500, 1000])
+    out = tmp_path / "bench.json"
+    result = CliRunner().invoke(app, ["bench", "--rounds", "1", "--growth", "--threads", "1", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    record = json.loads(out.read_text())
+    assert record["graph"]["triples"] == 300 and record["machine"]["threads"] == 1
+    assert record["training step"]["ratio"] == pytest.approx(50)
+    aims = {aim["name"]: aim for aim in record["targets"]}
+    assert aims["training step, in GEMM units, one thread"]["reached"]
+    assert "to reach" in result.output
