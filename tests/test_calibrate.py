@@ -100,6 +100,7 @@ def test_what_can_not_be_calibrated_is_refused(small_gamma: Gamma, options: dict
 def test_calibration_lowers_the_error_on_benchmark_graphs(shared: Path, name: str) -> None:
     gamma = Gamma.from_checkpoint(import_ultra(shared / "parity" / "ultra_3g.pth"))
     kg = KnowledgeGraph.from_file(shared / "datasets" / name / "inference.txt")
-    found = gamma.calibrate(kg, max_hidden=80)
+    # With far fewer hidden facts the judgement itself is noise: plain shares are already close.
+    found = gamma.calibrate(kg, max_hidden=200)
     assert found.error_after < found.error_before
     assert found.error_after < 0.03

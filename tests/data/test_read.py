@@ -187,7 +187,7 @@ def test_labels_are_shown_and_all_names_are_understood(tmp_path: Path) -> None:
     body = 'e:ke rdfs:label "Kenia"@de, "Kenya"@en ; e:borders e:ug . e:borders rdfs:label "has border with" .'
     encoded = read_triples(turtle(tmp_path / "f.ttl", body))
     assert named(encoded) == [("Kenya", "has border with", "e:ug")]
-    for name in ("Kenya", "e:ke", "http://e.org/ke", "<http://e.org/ke>"):
+    for name in ("Kenya", "e:ke", "http://e.org/ke", "<http://e.org/ke>", "ke"):
         assert encoded.entities.id(name) == 0
         assert name in encoded.entities
     assert encoded.relations.id("has border with") == 0
@@ -291,3 +291,20 @@ def test_reading_needs_no_torch() -> None:
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not any(name.split(".")[0] == "torch" for name in names), path
+
+
+def test_an_unknown_name_suggests_what_looks_alike_or_contains_it() -> None:
+    encoded = encode_triples([("Republic of Kenya", "borders", "Uganda")])
+    with pytest.raises(UnknownNameError, match="among 2; did you mean 'Uganda'"):
+        encoded.entities.id("Ugandaa")
+    with pytest.raises(UnknownNameError, match="among 2; did you mean 'Republic of Kenya'"):
+        encoded.entities.id("kenya")
+    with pytest.raises(UnknownNameError, match=r"among 2$"):
+        encoded.entities.id("Mars")
+
+
+def test_a_bare_word_that_means_two_things_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "f.ttl", "@prefix a: <http://a.org/> . @prefix b: <http://b.org/> . a:x a:p b:x .")
+    encoded = read_triples(path)
+    with pytest.raises(UnknownNameError, match="'x' means 2 entity names; use 'a:x' or 'b:x'"):
+        encoded.entities.id("x")

@@ -84,7 +84,7 @@ def complete(
     if calibrate:
         try:
             # A part of the budget: what this asks, the search can't ask any more.
-            print(f"gamma: {gamma.calibrate(kg, max_hidden=100)}", file=sys.stderr)
+            print(f"gamma: {gamma.calibrate(kg, max_hidden=200)}", file=sys.stderr)
         except DataError as error:
             print(f"gamma: probabilities stay as they are: {error}", file=sys.stderr)
     if seconds is not None:

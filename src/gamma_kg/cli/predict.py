@@ -96,7 +96,7 @@ def predict(
     )
     gamma = Gamma.from_pretrained(model)
     if calibrate:
-        print(f"gamma: {gamma.calibrate(kg, max_hidden=100)}", file=sys.stderr)
+        print(f"gamma: {gamma.calibrate(kg, max_hidden=200)}", file=sys.stderr)
     if out is not None:
         asked = asked or [("the query", (head, relation, tail))]
         with progress_bar("predicting", "queries") as progress:

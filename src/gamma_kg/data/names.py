@@ -65,7 +65,12 @@ class RdfNames:
         ]
         if len(set(shown)) < len(shown):
             shown = identifiers
-        return Vocabulary(shown, kind, identifiers=identifiers, aliases=(prefixed, labels))
+        # The bare word of a prefixed name is understood too, as long as it means one thing.
+        words = [
+            name.split(":", 1)[1] if ":" in name and name != iri else ""
+            for name, iri in zip(prefixed, ids, strict=True)
+        ]
+        return Vocabulary(shown, kind, identifiers=identifiers, aliases=(prefixed, labels, words))
 
     def _namespaces(self, groups: Iterable[Iterable[str]]) -> dict[str, str]:
         """Namespace → prefix: those of the files, well-known ones, and invented ones for what is left."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import overload
 
 from gamma_kg.errors import DataError, UnknownNameError, did_you_mean
@@ -74,7 +75,7 @@ class Vocabulary(Sequence[str]):
             listed = " or ".join(map(repr, meant[:3]))
             raise UnknownNameError(f"the name {name!r} means {len(meant)} {self._kind} names; use {listed}")
         if found < 0:
-            hint = did_you_mean(name, self._suggestable(name)) if isinstance(name, str) else ""
+            hint = self._hint(name) if isinstance(name, str) else ""
             raise UnknownNameError(f"no {self._kind} is named {name!r} among {len(self)}{hint}")
         return found
 
@@ -115,6 +116,13 @@ class Vocabulary(Sequence[str]):
 
     def _bearers(self, name: str) -> list[int]:
         return sorted({i for others in self._alias_lists for i, other in enumerate(others) if other == name})
+
+    def _hint(self, name: str) -> str:
+        """Names that look alike, else names that contain the one asked for."""
+        folded = name.casefold()
+        containing = (n for n in self._names if folded and folded in n.casefold())
+        listed = " or ".join(map(repr, islice(containing, 3)))
+        return did_you_mean(name, self._suggestable(name)) or (f"; did you mean {listed}?" if listed else "")
 
     def _suggestable(self, name: str) -> Iterable[str]:
         if len(self._names) <= SUGGEST_FROM:
