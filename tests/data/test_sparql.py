@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs
 
 import pyoxigraph as ox
 import pytest
 
+from gamma_kg import Gamma
+from gamma_kg.cli import main
 from gamma_kg.data import sparql
 from gamma_kg.data.read import read_triples
 from gamma_kg.errors import DataError
@@ -124,3 +128,20 @@ def test_no_server_and_no_url_are_errors() -> None:
         read_triples("sparql:http://127.0.0.1:9/", retries=0)
     with pytest.raises(DataError, match="is written sparql:https://host/path"):
         read_triples("sparql:somewhere")
+
+
+def test_the_command_line_predicts_on_an_endpoint(
+    endpoint: Endpoint,
+    tmp_path: Path,
+    small_gamma: Gamma,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    small_gamma.save(tmp_path / "model.safetensors")
+    options = ["--head", "Start", "--relation", "e:next", "--model", str(tmp_path / "model.safetensors"), "--json"]
+    monkeypatch.setattr("sys.argv", ["gamma", "predict", endpoint.url, *options, "--top-k", "2", "--limit", "20"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["head"] for row in rows] == ["Start", "Start"]
