@@ -18,6 +18,7 @@ from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.complete.run import fingerprint
 from gamma_kg.data.columns import ROLES, by_header_names
 from gamma_kg.data.formats import find_format
+from gamma_kg.data.frames import PARQUET_ERRORS
 from gamma_kg.data.options import ReadOptions
 from gamma_kg.data.streams import Source, line_chunks, open_source, refuse_foreign
 from gamma_kg.errors import DataError, UnknownNameError
@@ -35,7 +36,7 @@ def read_queries(path: str | Path) -> list[tuple[str, Query]]:
     with open_source(file, lambda num_bytes: None) as source:
         kind = find_format(source, file, ReadOptions())
         if kind == "parquet":
-            frame = pl.read_parquet(io.BytesIO(source.stream.read()))
+            frame = _parquet(source)
             rows = [(f"{source.name} row {i}", list(row)) for i, row in enumerate(frame.rows(), 1)]
             rows.insert(0, (source.name, list(frame.columns)))
         else:
@@ -115,6 +116,13 @@ def check_query(kg: KnowledgeGraph, query: Query, where: str) -> None:
             kg.relation_id(relation)
     except UnknownNameError as error:
         raise DataError(f"{where}: {error}") from error
+
+
+def _parquet(source: Source) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(io.BytesIO(source.stream.read()))
+    except PARQUET_ERRORS as error:
+        raise DataError(f"{source.name}: not a sound Parquet file ({str(error).splitlines()[0]})") from error
 
 
 def _asked(query: Query) -> str:

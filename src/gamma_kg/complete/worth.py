@@ -38,9 +38,8 @@ class Slots:
         by_entity = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
         by_entity.sum_duplicates()
         self._by_entity, self._by_slot = by_entity, by_entity.tocsc()
-        filled = (by_entity > 0).astype(np.float64)
-        both = (filled.T @ filled).toarray()
-        self._given = (both + DOUBT / 2) / (np.diag(both) + DOUBT)[:, None]
+        self._filled = (by_entity > 0).astype(np.float64)
+        self._fillers = self._filled.sum(axis=0)
         kept = max(4, CACHED_BYTES // (8 * max(self.num_entities, 1)))
         self.worth = lru_cache(maxsize=kept)(self._worth)
         self.fits = lru_cache(maxsize=kept)(self._fits)
@@ -54,7 +53,8 @@ class Slots:
 
     def fit(self, slot: int) -> FloatArray:
         """How well every entity fits a slot, judged by the other slot that speaks most against it; 0..1, (N,)."""
-        given = self._given[:, slot].copy()
+        both = self._filled.T @ (self.count(slot) > 0).astype(np.float64)
+        given = (both + DOUBT / 2) / (self._fillers + DOUBT)
         given[slot] = 1.0
         fit = np.zeros(self.num_entities)
         is_used = np.diff(self._by_entity.indptr) > 0

@@ -16,6 +16,8 @@ from gamma_kg.data.streams import Source
 from gamma_kg.errors import DataError
 
 BATCH_ROWS = 1_000_000
+# polars panics on some damaged files, and a panic is no Exception.
+PARQUET_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 def read_parquet(source: Source, path: Path | None, encoder: TripleEncoder, tally: Tally) -> None:
@@ -31,7 +33,7 @@ def read_parquet(source: Source, path: Path | None, encoder: TripleEncoder, tall
             raise DataError(f"{source.name}: the table has no rows")
         for start in range(0, total, BATCH_ROWS):
             add_frame(chosen.slice(start, BATCH_ROWS).collect(), source.name, start, encoder, tally)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except PARQUET_ERRORS as error:
         first_line = str(error).strip().splitlines()[0]
         raise DataError(f"{source.name}: not a sound Parquet file ({first_line}); get the file again") from error
 

@@ -174,4 +174,4 @@ def _column(error: SyntaxError) -> str:
 
 def _reason(error: Exception) -> str:
     text = error.msg if isinstance(error, SyntaxError) else str(error)
-    return _POSITION.sub("", text)
+    return " ".join(_POSITION.sub("", text).split())
