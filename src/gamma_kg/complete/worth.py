@@ -20,8 +20,9 @@ from gamma_kg.graph.graph import KnowledgeGraph
 # A candidate that has never been seen in a slot may fill it if the slot fits it at least this well.
 MIN_FIT = 0.2
 MIN_WORTH = 0.05
-# Shares of few entities say little: they count as if so many more had been seen, half of them in the slot.
+# Shares of few entities say little: they count as if DOUBT more had been seen, the part GUESS of them in the slot.
 DOUBT = 2.0
+GUESS = 0.5
 CACHED_BYTES = 1 << 28
 
 FloatArray = NDArray[np.float64]
@@ -39,7 +40,7 @@ class Slots:
         by_entity.sum_duplicates()
         self._by_entity, self._by_slot = by_entity, by_entity.tocsc()
         self._filled = (by_entity > 0).astype(np.float64)
-        self._fillers = self._filled.sum(axis=0)
+        self._fillers: FloatArray = self._filled.sum(axis=0)
         kept = max(4, CACHED_BYTES // (8 * max(self.num_entities, 1)))
         self.worth = lru_cache(maxsize=kept)(self._worth)
         self.fits = lru_cache(maxsize=kept)(self._fits)
@@ -54,7 +55,7 @@ class Slots:
     def fit(self, slot: int) -> FloatArray:
         """How well every entity fits a slot, judged by the other slot that speaks most against it; 0..1, (N,)."""
         both = self._filled.T @ (self.count(slot) > 0).astype(np.float64)
-        given = (both + DOUBT / 2) / (self._fillers + DOUBT)
+        given = (both + DOUBT * GUESS) / (self._fillers + DOUBT)
         given[slot] = 1.0
         fit = np.zeros(self.num_entities)
         is_used = np.diff(self._by_entity.indptr) > 0
