@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.config import GammaConfig
-from gamma_kg.graph.edges import Edges
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
@@ -59,16 +57,3 @@ def small_config() -> GammaConfig:
 @pytest.fixture(scope="session")
 def small_gamma(small_config: GammaConfig) -> Gamma:
     return Gamma.from_config(small_config, seed=3)
-
-
-def random_edges(generator: np.random.Generator, num_nodes: int, num_relations: int, num_triples: int) -> Edges:
-    """Edges of a random graph with their inverses."""
-    head, tail = generator.integers(num_nodes, size=(2, num_triples))
-    relation = generator.integers(num_relations, size=num_triples)
-    return Edges.build(
-        np.concatenate((head, tail)),
-        np.concatenate((relation, relation + num_relations)),
-        np.concatenate((tail, head)),
-        num_nodes,
-        np.roll(np.arange(2 * num_relations), num_relations),
-    )

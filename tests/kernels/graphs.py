@@ -13,14 +13,7 @@ BILINEAR = ("real", "complex", "split-complex", "dual")
 
 def edges_of(triples: np.ndarray, num_nodes: int, num_relations: int) -> Edges:
     """Edges of triples and their inverses; repeated triples stay."""
-    head, relation, tail = np.asarray(triples, dtype=np.int64).reshape(-1, 3).T
-    return Edges.build(
-        np.concatenate((head, tail)),
-        np.concatenate((relation, relation + num_relations)),
-        np.concatenate((tail, head)),
-        num_nodes,
-        np.roll(np.arange(2 * num_relations), num_relations),
-    )
+    return Edges.of_triples(np.asarray(triples, dtype=np.int64).reshape(-1, 3), num_nodes, num_relations)
 
 
 def random_graph(seed: int, num_nodes: int, num_relations: int, num_triples: int, star: bool = False) -> Edges:

@@ -63,6 +63,18 @@ class Edges:
             inverse=torch.from_numpy(np.asarray(inverse, dtype=np.int32)),
         )
 
+    @classmethod
+    def of_triples(cls, triples: IntArray, num_entities: int, num_relations: int) -> Edges:
+        """Every triple (h, r, t) as the edges (h, r, t) and (t, r + num_relations, h): inverse ids are made here."""
+        head, relation, tail = triples.T
+        return cls.build(
+            np.concatenate((head, tail)),
+            np.concatenate((relation, relation + num_relations)),
+            np.concatenate((tail, head)),
+            num_entities,
+            np.roll(np.arange(2 * num_relations), num_relations),
+        )
+
     @property
     def num_edges(self) -> int:
         return self.neighbour.numel()

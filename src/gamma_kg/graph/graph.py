@@ -126,15 +126,8 @@ class KnowledgeGraph:
 
     @cached_property
     def edges(self) -> Edges:
-        """Every triple (h, r, t) as the edges (h, r, t) and (t, r + num_relations, h), sorted once."""
-        head, relation, tail = self.triples.numpy().T
-        return Edges.build(
-            np.concatenate((head, tail)),
-            np.concatenate((relation, relation + self.num_relations)),
-            np.concatenate((tail, head)),
-            self.num_entities,
-            np.roll(np.arange(2 * self.num_relations), self.num_relations),
-        )
+        """Every triple and its inverse, sorted once."""
+        return Edges.of_triples(self.triples.numpy(), self.num_entities, self.num_relations)
 
     @cached_property
     def relation_graph(self) -> Edges:

@@ -31,14 +31,7 @@ class TrainGraph:
     def build(
         cls, triples: IntArray, num_entities: int, num_relations: int, hidden: IntArray | None = None
     ) -> TrainGraph:
-        head, relation, tail = triples.T
-        edges = Edges.build(
-            np.concatenate((head, tail)),
-            np.concatenate((relation, relation + num_relations)),
-            np.concatenate((tail, head)),
-            num_entities,
-            np.roll(np.arange(2 * num_relations), num_relations),
-        )
+        edges = Edges.of_triples(triples, num_entities, num_relations)
         facts = triples if hidden is None else np.concatenate((triples, hidden))
         known = fact_keys(facts, num_entities, num_relations)
         return cls(triples, edges, build_relation_graph(edges), known, num_entities, num_relations)
