@@ -22,7 +22,7 @@ MIN_FIT = 0.2
 MIN_WORTH = 0.05
 # Shares of few entities say little: they count as if DOUBT more had been seen, the part GUESS of them in the slot.
 DOUBT = 2.0
-GUESS = 0.5
+GUESS = 0.2
 CACHED_BYTES = 1 << 28
 
 FloatArray = NDArray[np.float64]
