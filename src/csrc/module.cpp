@@ -12,6 +12,9 @@
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 #include "kernels.h"
 
@@ -149,6 +152,17 @@ bool retain_freed_memory() {
 #endif
 }
 
+// Ask for large pages before the memory is first written: rows gathered at random from a large table otherwise miss the
+// table of pages nearly every time. A wish only; where the system does not know it nothing happens.
+void wish_large_pages(uintptr_t address, size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    const uintptr_t page = 4096, begin = (address + page - 1) / page * page, end = (address + bytes) / page * page;
+    if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#else
+    (void)address, (void)bytes;
+#endif
+}
+
 bool use_isa(const std::string& name) {
     const Kernels* kernels = kernels_named(name.c_str());
     if (kernels) chosen = kernels;
@@ -188,6 +202,7 @@ NB_MODULE(_native, module) {
         malloc_trim(0);
 #endif
     });
+    module.def("wish_large_pages", &wish_large_pages);
     module.def("parts_per_query", &parts_per_query);
     module.def("is_sound", &is_sound);
     define_kernels<float>(module, "_f32");

@@ -23,6 +23,8 @@ from gamma_kg.graph.edges import Edges
 
 # The numbers under which the native code knows the algebras (graph.h).
 ALGEBRA_IDS = {"real": 0, "complex": 1, "split-complex": 2, "dual": 3}
+# From here on the second-level table of pages (some 8 MB) does not cover a tensor.
+LARGE_BYTES = 8 << 20
 INSTRUCTION_SETS = ("avx512", "avx2", "neon", "plain")
 
 
@@ -74,6 +76,15 @@ def release_freed_memory() -> None:
     native = module()
     if native is not None:
         native.release_freed_memory()
+
+
+def empty_states(like: Tensor, *shape: int) -> Tensor:
+    """A tensor to be written, on large pages where it is large: its rows will be gathered at random."""
+    states = like.new_empty(*shape)
+    native, num_bytes = module(), states.numel() * states.element_size()
+    if native is not None and states.device.type == "cpu" and num_bytes >= LARGE_BYTES:
+        native.wish_large_pages(states.data_ptr(), num_bytes)
+    return states
 
 
 def supports(x: Tensor, relation: Tensor, algebra: str) -> bool:

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels.fused import can_fuse
+from gamma_kg.kernels.native import empty_states
 from gamma_kg.nn.layer import RelationalLayer, initial_state
 
 # States of the queries that go through all layers together: about half of a third-level cache.
@@ -52,9 +53,9 @@ class Encoder(nn.Module):
     ) -> Tensor:
         """The same without gradients: all layers for a few queries, whose states stay in cache, then the next few."""
         (B, D), N = boundary_BD.shape, edges.num_nodes
-        out_BND = boundary_BD.new_empty(B, N, D)
+        out_BND = empty_states(boundary_BD, B, N, D)
         few = max(1, CACHE_BYTES // max(1, 2 * N * D * boundary_BD.element_size()))
-        spare = [boundary_BD.new_empty(min(few, B), N, D) for _ in range(min(2, len(self.layers) - 1))]
+        spare = [empty_states(boundary_BD, min(few, B), N, D) for _ in range(min(2, len(self.layers) - 1))]
         for start in range(0, B, few):
             part = slice(start, start + few)
             which = None if which_B is None else which_B[part]
