@@ -72,6 +72,16 @@ def test_columns_are_chosen_by_name(run, tmp_path: Path, model: Path) -> None:
     assert code == 2 and "no column is named 'persom' (the head); did you mean 'person'" in err
 
 
+def test_a_header_that_was_taken_for_a_fact_is_pointed_out(run, tmp_path: Path, model: Path) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text("Wer,Was,Wen\nAnn,kennt,Bob\nBob,kennt,Cleo\n")
+    err = run("predict", path, "-h", "Ann", "-r", "kennt", "-m", model)[2]
+    assert "line 1 was read as a triple; if it names the columns, say so" in err
+    assert run("predict", path, "-h", "Ann", "-r", "kennt", "-m", model, "--header")[2] == ""
+    path.write_text("Cleo,kennt,Wen\nAnn,kennt,Bob\nBob,kennt,Cleo\n")
+    assert run("predict", path, "-h", "Ann", "-r", "kennt", "-m", model)[2] == ""
+
+
 def test_standard_input_is_a_graph_too(run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\tr\tb\nb\tr\tc\n")))
     code, out, _ = run("predict", "-", "-h", "a", "-r", "r", "-m", model, "--json")

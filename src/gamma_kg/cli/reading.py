@@ -43,6 +43,9 @@ def read_graph(name: str, *, columns: str | None, **options: Any) -> KnowledgeGr
     report = kg.report
     if report is not None and (report.literals_skipped or report.bad_lines):
         print(f"gamma: {report}", file=sys.stderr)
+    # A first line whose relation never comes again is probably a header that was not recognised.
+    if report is not None and report.notes and int((kg.triples[:, 1] == kg.triples[0, 1]).sum()) == 1:
+        print(f"gamma: {report.notes[0]}", file=sys.stderr)
     return kg
 
 
