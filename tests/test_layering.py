@@ -17,7 +17,7 @@ RANKS = {
             ("kernels", "analysis", "demo"),
             ("nn",),
             ("checkpoint",),
-            ("inference", "calibrate", "explain", "predict"),
+            ("inference", "calibrate", "explain", "predict", "predictor"),
             ("__init__",),
             ("evaluation", "journal", "write", "complete", "queries"),
             ("training", "report", "bench"),

@@ -3,7 +3,8 @@
 from gamma_kg.config import GammaConfig
 from gamma_kg.errors import CheckpointError, ConfigError, DataError, GammaError, UnknownNameError
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.predict import Gamma, Prediction
+from gamma_kg.predict import Gamma
+from gamma_kg.predictor import Prediction
 
 __all__ = [
     "CheckpointError",

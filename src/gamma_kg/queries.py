@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg import KnowledgeGraph
 from gamma_kg.complete.run import fingerprint
 from gamma_kg.data.columns import ROLES, by_header_names
 from gamma_kg.data.formats import find_format
@@ -23,7 +23,7 @@ from gamma_kg.data.options import ReadOptions
 from gamma_kg.data.streams import Source, line_chunks, open_source, refuse_foreign
 from gamma_kg.errors import DataError, UnknownNameError
 from gamma_kg.journal import Journal
-from gamma_kg.predict import Query
+from gamma_kg.predictor import Predictor, Query
 from gamma_kg.write import check_ending, write_rows
 
 ASKED = ("", "?", None)
@@ -56,7 +56,7 @@ def read_queries(path: str | Path) -> list[tuple[str, Query]]:
 
 
 def answer_queries(
-    model: Gamma,
+    model: Predictor,
     kg: KnowledgeGraph,
     queries: Sequence[tuple[str, Query]],
     out: str | Path,

@@ -60,6 +60,14 @@ def test_predict_prints_json_lines_and_nothing_else(run: Run, facts: Path, model
     assert all(row["tail"] == "Cleo" and row["head"] == row["name"] for row in rows)
 
 
+@pytest.mark.parametrize("baseline", ["ppr", "frequency", "untrained:ultra"])
+def test_baselines_predict_wherever_a_model_does(run: Run, facts: Path, baseline: str) -> None:
+    code, out, _ = run("predict", facts, "--head", "Cleo", "--relation", "mother of", "-m", baseline, "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert code == 0 and {row["name"] for row in rows} == {"Ann", "Bob", "Cleo"}
+    assert sum(row["probability"] for row in rows) == pytest.approx(1)
+
+
 def test_info_tells_versions_parameters_path_and_threads(run: Run, model: Path, small_gamma: Gamma) -> None:
     code, out, _ = run("info", model, "--json")
     facts = json.loads(out)
@@ -110,7 +118,7 @@ def test_a_bad_graph_names_file_and_line(
         ({"--top-k": "0"}, "top_k must be at least 1, got 0"),
         ({"--tail": "Bob"}, "exactly two of head, relation and tail"),
         ({"--memory": "lots"}, "800MB or 4GB"),
-        ({"-m": "nowhere.safetensors"}, "no checkpoint at nowhere.safetensors"),
+        ({"-m": "nowhere.safetensors"}, "no model 'nowhere.safetensors'"),
     ],
 )
 def test_a_bad_question_is_answered_in_one_line(

@@ -60,9 +60,9 @@ def complete(
     memory: MemoryOption = None,
 ) -> None:
     """Propose the most probable missing facts of the whole graph. Can be stopped with Ctrl-C and taken up again."""
-    from gamma_kg import Gamma
     from gamma_kg.complete import complete as complete_graph
     from gamma_kg.errors import DataError
+    from gamma_kg.evaluation.models import resolve_model
     from gamma_kg.write import check_ending, write_rows
 
     seconds = None if budget is None else parse_budget(budget)
@@ -80,7 +80,7 @@ def complete(
         limit=limit,
         timeout=timeout,
     )
-    gamma = Gamma.from_pretrained(model)
+    gamma = resolve_model(model).scorer
     if calibrate:
         try:
             # A part of the budget: what this asks, the search can't ask any more.

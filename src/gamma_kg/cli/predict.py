@@ -26,10 +26,11 @@ from gamma_kg.cli.reading import (
 
 if TYPE_CHECKING:
     from gamma_kg import Prediction
-    from gamma_kg.predict import Query
+    from gamma_kg.predictor import Query
 
 ModelOption = Annotated[
-    Path | None, typer.Option("--model", "-m", help="A checkpoint file; the bundled weights if left out.")
+    str | None,
+    typer.Option("--model", "-m", help="A checkpoint, `untrained`, `ppr` or `frequency`; else the bundled weights."),
 ]
 MemoryOption = Annotated[
     str | None, typer.Option(help="Memory to use, such as 2GB; a quarter of what is free if left out.")
@@ -69,8 +70,8 @@ def predict(
     memory: MemoryOption = None,
 ) -> None:
     """Give two of --head, --relation and --tail; the third is predicted and ranked. Or give a file of --queries."""
-    from gamma_kg import Gamma
     from gamma_kg.errors import DataError
+    from gamma_kg.evaluation.models import resolve_model
     from gamma_kg.queries import answer_queries, read_queries
     from gamma_kg.write import check_ending
 
@@ -94,7 +95,7 @@ def predict(
         limit=limit,
         timeout=timeout,
     )
-    gamma = Gamma.from_pretrained(model)
+    gamma = resolve_model(model).scorer
     if calibrate:
         print(f"gamma: {gamma.calibrate(kg, max_hidden=200)}", file=sys.stderr)
     if out is not None:

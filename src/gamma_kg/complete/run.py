@@ -19,11 +19,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg import KnowledgeGraph
 from gamma_kg.calibrate import log_shares
 from gamma_kg.complete.worth import Slots, choose_queries
 from gamma_kg.errors import DataError
 from gamma_kg.journal import Journal
+from gamma_kg.predictor import Predictor
 
 BLOCK_QUERIES = 64
 KEPT_PER_QUERY = 10
@@ -59,7 +60,7 @@ class Completion:
 
 
 def complete(
-    model: Gamma,
+    model: Predictor,
     kg: KnowledgeGraph,
     *,
     relations: Sequence[str] | None = None,
@@ -107,15 +108,12 @@ def complete(
 
 
 def fingerprint(
-    model: Gamma, kg: KnowledgeGraph, relations: Sequence[str] | None, min_probability: float
+    model: Predictor, kg: KnowledgeGraph, relations: Sequence[str] | None, min_probability: float
 ) -> dict[str, Any]:
     """What must be the same for a run to be taken up again."""
-    weights = hashlib.sha256()
-    for parameter in model.model.parameters():
-        weights.update(parameter.detach().cpu().numpy().tobytes())
     return {
         "graph": hashlib.sha256(kg.triples.numpy().tobytes()).hexdigest(),
-        "weights": weights.hexdigest(),
+        "model": model.fingerprint(),
         "relations": None if relations is None else sorted(relations),
         "min_probability": min_probability,
         "is_calibrated": model.calibration(kg) is not None,
@@ -125,7 +123,9 @@ def fingerprint(
 class _Finder:
     """Turns queries into facts that fit, are not known, and hold from both ends."""
 
-    def __init__(self, model: Gamma, kg: KnowledgeGraph, slots: Slots, floor: float, memory: str | int | None) -> None:
+    def __init__(
+        self, model: Predictor, kg: KnowledgeGraph, slots: Slots, floor: float, memory: str | int | None
+    ) -> None:
         self._model, self._kg, self._slots, self._floor, self._memory = model, kg, slots, floor, memory
         self._calibration = model.calibration(kg)
         self.seen: set[tuple[int, int, int]] = set()

@@ -5,8 +5,9 @@ B queries, N entities, R relations without inverses.
 
 from __future__ import annotations
 
+import hashlib
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,30 +16,41 @@ from scipy import sparse
 from torch import Tensor
 
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.inference import ScoreBatch, check_queries
+from gamma_kg.memory import budget
+from gamma_kg.nn.model import Scores
+from gamma_kg.predictor import Predictor
 
 RESTART = 0.15
 ITERATIONS = 30
 
 
-class GraphScorer:
+class GraphScorer(Predictor):
     """A scorer that prepares something once per graph: `prepare(kg)`, then `score(prepared, source_B, relation_B)`."""
 
     def __init__(
-        self, prepare: Callable[[KnowledgeGraph], Any], score: Callable[[Any, Tensor, Tensor], Tensor]
+        self, name: str, prepare: Callable[[KnowledgeGraph], Any], score: Callable[[Any, Tensor, Tensor], Tensor]
     ) -> None:
+        super().__init__()
+        self._name = name
         self._prepare, self._score = prepare, score
         self._prepared: weakref.WeakKeyDictionary[KnowledgeGraph, Any] = weakref.WeakKeyDictionary()
 
-    def scores(
-        self,
-        kg: KnowledgeGraph,
-        sources: Sequence[int] | Tensor,
-        relations: Sequence[int] | Tensor,
-        memory: str | int | None = None,
-    ) -> Tensor:
+    def fingerprint(self) -> str:
+        """The name carries a version, to be raised when the scores change."""
+        return hashlib.sha256(self._name.encode()).hexdigest()
+
+    def score_batches(
+        self, kg: KnowledgeGraph, source_Q: Tensor, relation_Q: Tensor, memory: str | int | None = None
+    ) -> Iterator[ScoreBatch]:
+        check_queries(kg, source_Q, relation_Q)
         if kg not in self._prepared:
             self._prepared[kg] = self._prepare(kg)
-        return self._score(self._prepared[kg], torch.as_tensor(sources), torch.as_tensor(relations))
+        # Two tables of float64 per query, whatever the baseline.
+        size = max(1, budget(memory) // (16 * max(kg.num_entities, 1)))
+        for query in torch.arange(len(source_Q)).split(size):
+            score_BN = self._score(self._prepared[kg], source_Q[query], relation_Q[query])
+            yield ScoreBatch(query, torch.arange(len(query)), Scores(score_BN, None))
 
 
 def transition_matrix(kg: KnowledgeGraph) -> sparse.csr_array:
@@ -77,8 +89,8 @@ def most_frequent(counts: sparse.csr_array, source_B: Tensor, relation_B: Tensor
 
 
 def pagerank_scorer() -> GraphScorer:
-    return GraphScorer(transition_matrix, personalised_pagerank)
+    return GraphScorer("ppr 1", transition_matrix, personalised_pagerank)
 
 
 def frequency_scorer() -> GraphScorer:
-    return GraphScorer(answer_counts, most_frequent)
+    return GraphScorer("frequency 1", answer_counts, most_frequent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,8 @@ from gamma_kg.checkpoint import import_ultra
 from gamma_kg.config import PRESETS
 from gamma_kg.errors import CheckpointError, did_you_mean
 from gamma_kg.evaluation.baselines import frequency_scorer, pagerank_scorer
-from gamma_kg.evaluation.evaluate import Scorer
 from gamma_kg.predict import Gamma
+from gamma_kg.predictor import Predictor
 
 BASELINES = ("untrained", "ppr", "frequency")
 UNTRAINED_SEED = 0
@@ -27,7 +26,7 @@ class NamedModel:
 
     name: str
     hash: str
-    scorer: Scorer
+    scorer: Predictor
     description: str
 
 
@@ -35,9 +34,9 @@ def resolve_model(name: str | Path | None) -> NamedModel:
     """None: the bundled weights. "untrained" (or "untrained:PRESET"), "ppr", "frequency", else a checkpoint."""
     text = "" if name is None else str(name)
     if text == "ppr":
-        return NamedModel("ppr", _text_hash("ppr 1"), pagerank_scorer(), "personalised PageRank, restart 0.15")
+        return _of("ppr", pagerank_scorer(), "personalised PageRank, restart 0.15")
     if text == "frequency":
-        return NamedModel("frequency", _text_hash("frequency 1"), frequency_scorer(), "most frequent answers")
+        return _of("frequency", frequency_scorer(), "most frequent answers")
     if text == "untrained" or text.startswith("untrained:"):
         preset = text.partition(":")[2] or "gamma"
         return _of_gamma(text, Gamma.from_preset(preset, seed=UNTRAINED_SEED))
@@ -54,18 +53,13 @@ def resolve_model(name: str | Path | None) -> NamedModel:
     return _of_gamma(Path(text).stem, Gamma.from_pretrained(text))
 
 
-def gamma_hash(gamma: Gamma) -> str:
-    """sha256 over config and weights: the same for the same model, wherever its file lies."""
-    digest = hashlib.sha256(gamma.config.model_dump_json().encode())
-    for key, tensor in sorted(gamma.model.state_dict().items()):
-        digest.update(key.encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()
+def _of(name: str, scorer: Predictor, description: str) -> NamedModel:
+    return NamedModel(name, scorer.fingerprint(), scorer, description)
 
 
 def _of_gamma(name: str, gamma: Gamma) -> NamedModel:
     facts = [f"{' & '.join(gamma.config.branches)}, {gamma.num_parameters:,} parameters", *_origin(gamma.provenance)]
-    return NamedModel(name, gamma_hash(gamma), gamma, "; ".join(facts))
+    return _of(name, gamma, "; ".join(facts))
 
 
 def _origin(provenance: Mapping[str, Any]) -> Iterator[str]:
@@ -77,7 +71,3 @@ def _origin(provenance: Mapping[str, Any]) -> Iterator[str]:
     if "selection" in provenance:
         chosen = provenance["selection"]
         yield f"chosen of {chosen.get('among', '?')} checkpoints by {chosen.get('rule', 'validation')}"
-
-
-def _text_hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,210 @@
+"""Names in, ranked names out, for anything that scores entities: a `Gamma`, or a baseline."""
+
+from __future__ import annotations
+
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gamma_kg.calibrate import Calibration, calibrate
+from gamma_kg.errors import DataError
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.inference import ScoreBatch
+
+Query = tuple[str | None, str | None, str | None]  # head, relation, tail; the one to be predicted is None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One proposed fact. `name` is the part that was asked for; the fact as a whole is (head, relation, tail)."""
+
+    name: str
+    score: float
+    probability: float  # share among all candidates; after `calibrate`, how often such an answer is right
+    known: bool  # the graph already holds this fact
+    branch_weights: dict[str, float]  # how much each geometry counted
+    head: str
+    relation: str
+    tail: str
+
+
+class Predictor(ABC):
+    """Ranks the completions of facts; how entities are scored is up to the subclass."""
+
+    branch_names: Sequence[str] = ()
+
+    def __init__(self) -> None:
+        self._calibrations: weakref.WeakKeyDictionary[KnowledgeGraph, Calibration] = weakref.WeakKeyDictionary()
+
+    @abstractmethod
+    def score_batches(
+        self, kg: KnowledgeGraph, source_Q: Tensor, relation_Q: Tensor, memory: str | int | None = None
+    ) -> Iterator[ScoreBatch]:
+        """Scores of all entities for queries by id, a batch at a time, in any order."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """A hash of all that decides the scores: results of different models are never mixed."""
+
+    def predict(
+        self,
+        kg: KnowledgeGraph,
+        *,
+        head: str | None = None,
+        relation: str | None = None,
+        tail: str | None = None,
+        top_k: int = 10,
+        include_known: bool = False,
+        memory: str | int | None = None,
+    ) -> list[Prediction]:
+        """The best completions of a fact of which two parts are given, best first.
+
+        Facts that the graph already holds are left out, unless `include_known`.
+        """
+        query = (head, relation, tail)
+        return next(self.predict_many(kg, [query], top_k=top_k, include_known=include_known, memory=memory))[1]
+
+    def predict_many(
+        self,
+        kg: KnowledgeGraph,
+        queries: Sequence[Query],
+        *,
+        top_k: int = 10,
+        include_known: bool = False,
+        memory: str | int | None = None,
+    ) -> Iterator[tuple[int, list[Prediction]]]:
+        """The same for many facts (head, relation, tail) with None for the part to predict, in any order.
+
+        Yields the position of a query and its predictions, as batches get done.
+        """
+        if top_k < 1:
+            raise DataError(f"top_k must be at least 1, got {top_k}")
+        if any(query.count(None) != 1 for query in queries):
+            raise DataError("give exactly two of head, relation and tail: the third is predicted")
+        for_entities = [(at, *_ids(kg, query)) for at, query in enumerate(queries) if query[1] is not None]
+        position_Q, source_Q, relation_Q = torch.tensor(for_entities, dtype=torch.long).reshape(-1, 3).T
+        for batch in self.score_batches(kg, source_Q, relation_Q, memory) if for_entities else ():
+            score_BN, weight_BNK = batch.scores
+            for q, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
+                weight_NK = None if weight_BNK is None else weight_BNK[row].cpu()
+                known_N = torch.zeros(kg.num_entities, dtype=torch.bool)
+                known_N[kg.answers(int(source_Q[q]), int(relation_Q[q]))] = True
+                calibration = self.calibration(kg), int(relation_Q[q])
+                best = self._ranked(score_BN[row].cpu(), known_N, weight_NK, top_k, include_known, *calibration)
+                position = int(position_Q[q])
+                yield position, [_completed(queries[position], kg.entities[i], rest) for i, rest in best]
+        for position, (head, relation, tail) in enumerate(queries):
+            if relation is None and head is not None and tail is not None:
+                yield position, self._predict_relations(kg, head, tail, top_k, include_known, memory)
+
+    def scores(
+        self,
+        kg: KnowledgeGraph,
+        sources: Sequence[int] | Tensor,
+        relations: Sequence[int] | Tensor,
+        memory: str | int | None = None,
+    ) -> Tensor:
+        """Scores of all entities for queries by id, [queries, num_entities].
+
+        Relation ids of `num_relations` and more are inverses: they ask for the head of a fact.
+        """
+        source_Q, relation_Q = torch.as_tensor(sources).long(), torch.as_tensor(relations).long()
+        out: Tensor | None = None
+        for batch in self.score_batches(kg, source_Q, relation_Q, memory=memory):
+            score_BN = batch.scores.score_BC
+            if out is None:
+                out = torch.empty(len(source_Q), kg.num_entities, dtype=score_BN.dtype)
+            out[batch.query] = score_BN[batch.row].cpu()
+        return torch.empty(0, kg.num_entities) if out is None else out
+
+    def calibrate(self, kg: KnowledgeGraph, *, share: float = 0.1, max_hidden: int = 500, seed: int = 0) -> Calibration:
+        """Fits probabilities to this graph: hides some of its facts and sees how often answers are right.
+
+        From then on the predictions for `kg` carry these probabilities.
+        """
+        self._calibrations[kg] = calibrate(self.score_batches, kg, share=share, max_hidden=max_hidden, seed=seed)
+        return self._calibrations[kg]
+
+    def calibration(self, kg: KnowledgeGraph) -> Calibration | None:
+        """What `calibrate` found for this graph, if it was called."""
+        return self._calibrations.get(kg)
+
+    def _predict_relations(
+        self,
+        kg: KnowledgeGraph,
+        head: str,
+        tail: str,
+        top_k: int,
+        include_known: bool,
+        memory: str | int | None,
+    ) -> list[Prediction]:
+        source, answer = kg.entity_id(head), kg.entity_id(tail)
+        # Each relation is asked both ways, (head, r, ?) and (?, r, tail): the mean ranks relations clearly better than
+        # one way alone (MRR .78 against .69 on 60 facts of nl-0 with the public ULTRA weights).
+        num = kg.num_relations
+        relation_Q = torch.arange(2 * num)
+        source_Q = torch.tensor([source, answer]).repeat_interleave(num)
+        answer_Q = source_Q.flip(0)
+        score_Q = torch.zeros(2 * num)
+        weight_QK = torch.full((2 * num, len(self.branch_names)), 1 / max(len(self.branch_names), 1))
+        for batch in self.score_batches(kg, source_Q, relation_Q, memory):
+            score_Q[batch.query] = batch.scores.score_BC[batch.row, answer_Q[batch.query]].float().cpu()
+            if batch.scores.weight_BCK is not None:
+                weight_QK[batch.query] = batch.scores.weight_BCK[batch.row, answer_Q[batch.query]].float().cpu()
+        score_R, weight_RK = score_Q.view(2, num).mean(0), weight_QK.view(2, num, -1).mean(0)
+        known_R = torch.tensor([bool((kg.answers(source, r) == answer).any()) for r in range(kg.num_relations)])
+        return [
+            _completed((head, None, tail), kg.relations[i], rest)
+            for i, rest in self._ranked(score_R, known_R, weight_RK, top_k, include_known)
+        ]
+
+    def _ranked(
+        self,
+        score_N: Tensor,
+        known_N: Tensor,
+        weight_NK: Tensor | None,
+        top_k: int,
+        include_known: bool,
+        calibration: Calibration | None = None,
+        relation: int = 0,
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Ids of the best candidates with all that a `Prediction` says of a number; nothing else is sorted."""
+        candidates = score_N if include_known else score_N.masked_fill(known_N, -torch.inf)
+        count = min(top_k, int(candidates.isfinite().sum()))
+        best, index = candidates.topk(count)
+        log_share = best.double() - candidates.double().logsumexp(0)
+        probability = log_share.exp()
+        if calibration is not None:
+            probability = torch.from_numpy(calibration.probability(relation, log_share.numpy()))
+        names = self.branch_names
+        for score, p, i in zip(best.tolist(), probability.tolist(), index.tolist(), strict=True):
+            weights = [1 / max(len(names), 1)] * len(names) if weight_NK is None else weight_NK[i].tolist()
+            yield (
+                i,
+                {
+                    "score": score,
+                    "probability": p,
+                    "known": bool(known_N[i]),
+                    "branch_weights": dict(zip(names, weights, strict=True)),
+                },
+            )
+
+
+def _ids(kg: KnowledgeGraph, query: Query) -> tuple[int, int]:
+    """Source and relation id of a query for an entity: with a tail given, the relation is read from its other end."""
+    head, relation, tail = query
+    relation_id = kg.relation_id(relation or "")
+    if head is not None:
+        return kg.entity_id(head), relation_id
+    return kg.entity_id(tail or ""), relation_id + kg.num_relations
+
+
+def _completed(query: Query, name: str, rest: dict[str, Any]) -> Prediction:
+    """The prediction that puts `name` into the open place of the query."""
+    head, relation, tail = (name if part is None else part for part in query)
+    return Prediction(name=name, head=head, relation=relation, tail=tail, **rest)
