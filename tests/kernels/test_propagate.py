@@ -93,6 +93,20 @@ def test_torch_accepts_the_operator(algebra: str) -> None:
     torch.library.opcheck(torch.ops.gamma_kg.propagate.default, (x, relation, *native.arrays(edges), algebra))
 
 
+def test_compiled_functions_keep_the_operator_whole() -> None:
+    edges = GRAPHS["ordinary"]
+    x, relation = inputs(edges, 2, 2, 8, torch.float64)
+
+    def doubled(x: torch.Tensor, relation: torch.Tensor) -> torch.Tensor:
+        return 2 * propagate(edges, x, relation, "complex")
+
+    compiled = torch.compile(doubled, backend="aot_eager", fullgraph=True)
+    found, wanted = (f(x, relation) for f in (compiled, doubled))
+    assert torch.equal(found, wanted)
+    for a, b in zip(*(torch.autograd.grad(y.sum(), (x, relation)) for y in (found, wanted)), strict=True):
+        assert torch.equal(a, b)
+
+
 def test_gradients_pass_a_numerical_check() -> None:
     edges = random_graph(5, 5, 2, 9)
     x, relation = inputs(edges, 2, 2, 4, torch.float64)

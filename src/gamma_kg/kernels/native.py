@@ -54,6 +54,12 @@ def module() -> ModuleType | None:
     return native
 
 
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def is_available() -> bool:
+    """Whether the native module is there; torch.compile takes the answer as given."""
+    return module() is not None
+
+
 def describe() -> str:
     """One line for `gamma info`: the path that propagation takes on this machine."""
     native = module()
@@ -90,7 +96,7 @@ def empty_states(like: Tensor, *shape: int) -> Tensor:
 def supports(x: Tensor, relation: Tensor, algebra: str) -> bool:
     """Whether the native path can take these: a bilinear algebra, on the CPU, float32 or float64, both alike."""
     return (
-        module() is not None
+        is_available()
         and ALGEBRAS[algebra].bilinear
         and x.device.type == "cpu"
         and x.dtype in (torch.float32, torch.float64)
@@ -104,9 +110,8 @@ _sound: weakref.WeakSet[Edges] = weakref.WeakSet()
 def arrays(edges: Edges) -> EdgeArrays:
     """The arrays of `edges`, looked through once for ids outside their range."""
     found = EdgeArrays(edges.node_ptr, edges.group_type, edges.group_ptr, edges.neighbour, edges.inverse)
-    if edges not in _sound:
-        native = _loaded()
-        if not native.is_sound(graph(found), edges.num_groups, edges.num_edges):
+    if not torch.compiler.is_compiling() and edges not in _sound:
+        if not _loaded().is_sound(graph(found), edges.num_groups, edges.num_edges):
             raise DataError(f"{edges!r}: pointers or ids are out of range")
         _sound.add(edges)
     return found
