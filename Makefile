@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 NATIVE := CMakeLists.txt $(wildcard src/csrc/*)
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/gamma demo
@@ -19,6 +19,9 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.installed-dev
+	$(BIN)/mkdocs build --strict
 
 # torch first and by its exact version: what depends on torch would otherwise bring the newest CUDA build along.
 $(VENV)/.torch: constraints.txt
@@ -32,7 +35,7 @@ $(VENV)/.installed: $(VENV)/.torch pyproject.toml $(NATIVE)
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(PIP) install -c constraints.txt -e .[dev]
+	$(PIP) install -c constraints.txt -e .[dev,docs,track]
 	touch $@
 
 clean:

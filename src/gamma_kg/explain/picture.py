@@ -160,7 +160,7 @@ def _footer(e: Explanation, y: float, width: float) -> tuple[str, float]:
             colour = TAIL if fact.drop >= 0 else PALETTE[2]
             bar = f"x='{MARGIN}' y='{y - 10:.1f}' width='{max(length, 1):.1f}' height='13' rx='3'"
             parts.append(f"<rect {bar} fill='{colour}' opacity='.8'/>")
-            parts.append(_text(MARGIN + 142, y + 1, f"{fact.drop:+.2f}", INK, "end", 12, 600))
+            parts.append(_text(MARGIN + 142, y + 1, f"{fact.drop:.2f}", INK, "end", 12, 600))
             name = f"{_short(fact.head, 30)} — {_short(fact.relation, 30)} — {_short(fact.tail, 30)}"
             parts.append(_text(MARGIN + 156, y + 1, f"{name}   (then rank {fact.rank})", INK, "start", 12))
             y += 22
@@ -170,9 +170,9 @@ def _footer(e: Explanation, y: float, width: float) -> tuple[str, float]:
 def draw_html(explanation: Explanation) -> str:
     """A page of its own: the picture, then every path and fact in words."""
     e = explanation
-    paths = "".join(f"<tr><td>{path.drop:+.2f}</td><td>{escape(path_text(e.head, path))}</td></tr>" for path in e.paths)
+    paths = "".join(f"<tr><td>{path.drop:.2f}</td><td>{escape(path_text(e.head, path))}</td></tr>" for path in e.paths)
     facts = "".join(
-        f"<tr><td>{fact.drop:+.2f}</td><td>{escape(' — '.join((fact.head, fact.relation, fact.tail)))}</td>"
+        f"<tr><td>{fact.drop:.2f}</td><td>{escape(' — '.join((fact.head, fact.relation, fact.tail)))}</td>"
         f"<td>{fact.rank}</td></tr>"
         for fact in e.facts
     )

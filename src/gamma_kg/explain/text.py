@@ -17,14 +17,14 @@ def describe(explanation: Explanation) -> str:
         "",
         "Paths, by how far the score falls without them:",
     ]
-    lines += [f"  {path.drop:+6.2f}  {path_text(e.head, path)}" for path in e.paths] or ["  none within reach"]
+    lines += [f"  {path.drop:6.2f}  {path_text(e.head, path)}" for path in e.paths] or ["  none within reach"]
     if len(e.branch_weights) > 1:
         shares = ", ".join(f"{name} {weight:.0%}" for name, weight in e.branch_weights.items())
         lines += ["", f"Geometry: {shares}"]
     if e.facts:
         lines += ["", "Facts that change the answer most when removed:"]
         lines += [
-            f"  {fact.drop:+6.2f}  ({fact.head}, {fact.relation}, {fact.tail}), then rank {fact.rank}"
+            f"  {fact.drop:6.2f}  ({fact.head}, {fact.relation}, {fact.tail}), then rank {fact.rank}"
             for fact in e.facts
         ]
     return "\n".join(lines)
