@@ -66,6 +66,16 @@ def test_growth_reports_time_per_edge() -> None:
     assert all(row["ns per edge"] > 0 for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("load", "gain", "busy"), [(0.1, 1.9, False), (3.0, 1.9, True), (0.1, 0.2, True), (None, 1.9, False)]
+)
+def test_a_busy_machine_is_told_by_its_load_or_by_threads_that_gain_nothing(
+    load: float | None, gain: float, busy: bool
+) -> None:
+    record = {"machine": {"threads": 2, "load_before": load}, "scaling": {"unit": gain}}
+    assert run.is_busy(record) is busy
+
+
 def test_the_command_writes_one_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def tiny_graph(_: Path | None) -> tuple[str, KnowledgeGraph]:
         names = [str(i) for i in range(TINY.entities)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,7 @@ def run_bench(
     record["seconds"] = {"threads": layer, "one thread": single, "plain torch": plain}
     record["ratios"] = ratios(layer, plain)
     record["scaling"] = {key: single[key] / layer[key] for key in ("unit", "complex forward", "complex layer")}
+    record["busy"] = is_busy(record)
     tell("bounds")
     record["bounds"] = bounds(layer, edges.num_nodes, edges.num_edges, dim, num_threads)
     tell("whole queries")
@@ -68,12 +70,20 @@ def machine(num_threads: int) -> dict[str, Any]:
     return {
         "cpu": cpu_name(),
         "threads": num_threads,
+        "load_before": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
         "memory_gb": round(free_memory() / 2**30, 1),
         "engine": describe(),
         "torch": torch.__version__,
         "python": platform.python_version(),
         "system": platform.platform(terse=True),
     }
+
+
+def is_busy(record: dict[str, Any]) -> bool:
+    """Whether other programs took part of the machine, so that the numbers, above all of several threads, mean little."""
+    load = record["machine"]["load_before"]
+    has_no_gain = record["machine"]["threads"] > 1 and record["scaling"]["unit"] < 1.3
+    return has_no_gain or (load is not None and load > 0.5)
 
 
 def cpu_name() -> str:

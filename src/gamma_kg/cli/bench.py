@@ -52,6 +52,10 @@ def show(record: dict[str, Any]) -> None:
     machine, graph = record["machine"], record["graph"]
     console.print(f"{machine['cpu']}, {machine['threads']} threads, {machine['engine']}, torch {machine['torch']}")
     console.print(f"{graph['name']}: {graph['entities']:,} entities, {graph['triples']:,} triples\n")
+    if record["busy"]:
+        console.print(
+            "[bold]Other programs were running: these numbers, and what they seem to reach, mean little.[/bold]\n"
+        )
     times = Table("per query, D = 64", "ms", "GEMM units", "ms, one thread")
     seconds, single = record["seconds"]["threads"], record["seconds"]["one thread"]
     for name, value in seconds.items():
