@@ -80,7 +80,7 @@ def machine(num_threads: int) -> dict[str, Any]:
 
 
 def is_busy(record: dict[str, Any]) -> bool:
-    """Whether other programs took part of the machine, so that the numbers, above all of several threads, mean little."""
+    """Whether other programs ran beside us: the numbers, above all those of several threads, then mean little."""
     load = record["machine"]["load_before"]
     has_no_gain = record["machine"]["threads"] > 1 and record["scaling"]["unit"] < 1.3
     return has_no_gain or (load is not None and load > 0.5)
