@@ -70,4 +70,7 @@ def _origin(provenance: Mapping[str, Any]) -> Iterator[str]:
         yield f"{provenance.get('weights', 'weights')} of step {provenance['step']:,}"
     if "selection" in provenance:
         chosen = provenance["selection"]
-        yield f"chosen of {chosen.get('among', '?')} checkpoints by {chosen.get('rule', 'validation')}"
+        among = chosen.get("among", "?")
+        # Older headers list the candidates with their figures.
+        count = among if isinstance(among, int | str) else len(among)
+        yield f"chosen of {count} checkpoints by {chosen.get('rule', 'validation')}"
