@@ -25,7 +25,7 @@ FORMAT = "gamma-kg/1"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a file holds. `provenance` says how the weights came to be: run, data, commit, placeholder or not."""
+    """What a file holds. `provenance` says how the weights came to be: run, data, commit."""
 
     config: GammaConfig
     weights: Mapping[str, Tensor]
