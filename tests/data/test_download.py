@@ -1,6 +1,4 @@
-import http.server
 import json
-import threading
 import zipfile
 from dataclasses import replace
 
@@ -11,46 +9,17 @@ from gamma_kg.data.benchmark import RECORD, file_sha256, load_benchmark
 from gamma_kg.data.catalog import FileFacts, Source, dataset
 from gamma_kg.data.download import DOWNLOADS, fetch
 from gamma_kg.errors import DataError
+from loopback import FileServer, serving
 
 TRAIN = "a\tr\tb\nb\tr\tc\n" * 500
 TEST = "c\tr\ta\n"
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    """Serves `files`, honours ranges, and can hang up after a number of bytes."""
-
-    files: dict[str, bytes]
-    requests: list[tuple[str, str | None]]
-    hang_up_after: int | None = None
-
-    def do_GET(self):
-        name, wanted = self.path.lstrip("/"), self.headers.get("Range")
-        self.requests.append((name, wanted))
-        if name not in self.files:
-            self.send_error(404)
-            return
-        body = self.files[name]
-        start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted else 0
-        self.send_response(206 if wanted else 200)
-        self.send_header("Content-Length", str(len(body) - start))
-        self.end_headers()
-        self.wfile.write(body[start:] if self.hang_up_after is None else body[start : start + self.hang_up_after])
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture
-def server(tmp_path):
-    handler = type("H", (Handler,), {"files": {}, "requests": []})
-    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    handler.url = f"http://127.0.0.1:{httpd.server_address[1]}"
-    yield handler
-    httpd.shutdown()
-    httpd.server_close()
-    thread.join()
+def server():
+    files = FileServer()
+    with serving(files):
+        yield files
 
 
 def sha256(text, tmp_path):

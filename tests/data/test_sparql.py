@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs
 
-import pyoxigraph as ox
 import pytest
 
 from gamma_kg import Gamma
@@ -17,69 +13,21 @@ from gamma_kg.cli import main
 from gamma_kg.data import sparql
 from gamma_kg.data.read import read_triples
 from gamma_kg.errors import DataError
+from loopback import Endpoint, serving
 
 NUM_LINKS = 25
-
-
-class Endpoint(ThreadingHTTPServer):
-    """Answers SPARQL queries from a store; `failures` requests fail first, `delay` holds every answer back."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.store = ox.Store()
-        lines = [f"e:n{i} e:next e:n{i + 1} ." for i in range(NUM_LINKS)]
-        lines += ['e:n0 rdfs:label "Start" .', "e:n1 e:age 5 ."]
-        prefixes = "@prefix e: <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "
-        self.store.load(prefixes + "\n".join(lines), format=ox.RdfFormat.TURTLE)
-        self.failures = 0
-        self.max_rows: int | None = None
-        self.body: bytes | None = None
-        self.never = threading.Event()
-        self.is_silent = False
-        self.requests = 0
-
-    @property
-    def url(self) -> str:
-        return f"sparql:http://127.0.0.1:{self.server_port}/query"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Endpoint
-
-    def do_POST(self) -> None:
-        server = self.server
-        server.requests += 1
-        query = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())["query"][0]
-        if server.is_silent:
-            server.never.wait(5)
-            return
-        if server.failures:
-            server.failures -= 1
-            self.send_error(503)
-            return
-        body = server.body or server.store.query(query).serialize(format=ox.QueryResultsFormat.JSON)
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        pass
 
 
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     monkeypatch.setattr(sparql, "FIRST_WAIT_SECONDS", 0.01)
-    server = Endpoint()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.never.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    lines = [f"e:n{i} e:next e:n{i + 1} ." for i in range(NUM_LINKS)]
+    lines += ['e:n0 rdfs:label "Start" .', "e:n1 e:age 5 ."]
+    prefixes = "@prefix e: <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "
+    server = Endpoint(prefixes + "\n".join(lines))
+    with serving(server):
+        yield server
+        server.never.set()
 
 
 def test_all_links_are_read_in_pages(endpoint: Endpoint) -> None:
