@@ -18,7 +18,7 @@ from gamma_kg import KnowledgeGraph
 from gamma_kg.complete.run import fingerprint
 from gamma_kg.data.columns import ROLES, by_header_names
 from gamma_kg.data.formats import find_format
-from gamma_kg.data.frames import PARQUET_ERRORS
+from gamma_kg.data.frames import refusing_damage
 from gamma_kg.data.options import ReadOptions
 from gamma_kg.data.streams import Source, line_chunks, open_source, refuse_foreign
 from gamma_kg.errors import DataError, UnknownNameError
@@ -119,10 +119,8 @@ def check_query(kg: KnowledgeGraph, query: Query, where: str) -> None:
 
 
 def _parquet(source: Source) -> pl.DataFrame:
-    try:
+    with refusing_damage(source.name):
         return pl.read_parquet(io.BytesIO(source.stream.read()))
-    except PARQUET_ERRORS as error:
-        raise DataError(f"{source.name}: not a sound Parquet file ({str(error).splitlines()[0]})") from error
 
 
 def _asked(query: Query) -> str:

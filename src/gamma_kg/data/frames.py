@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,30 +13,43 @@ import polars as pl
 from gamma_kg.data.columns import ROLES, of_frame
 from gamma_kg.data.encoder import TripleEncoder
 from gamma_kg.data.options import Tally
+from gamma_kg.data.panics import panics_held_back
 from gamma_kg.data.streams import Source
 from gamma_kg.errors import DataError
 
 BATCH_ROWS = 1_000_000
-# polars panics on some damaged files, and a panic is no Exception.
-PARQUET_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 def read_parquet(source: Source, path: Path | None, encoder: TripleEncoder, tally: Tally) -> None:
     """Reads the three columns of a Parquet file, a million rows at a time."""
     lazy_from = path if path is not None and not source.is_packed else BytesIO(source.stream.read())
-    try:
+    with refusing_damage(source.name):
         lazy = pl.scan_parquet(lazy_from)
         names = lazy.collect_schema().names()
-        positions = of_frame(names, tally.options.columns, source.name)
-        chosen = lazy.select(**{role: pl.col(names[i]) for role, i in zip(ROLES, positions, strict=True)})
         total = lazy.select(pl.len()).collect().item()
-        if total == 0:
-            raise DataError(f"{source.name}: the table has no rows")
-        for start in range(0, total, BATCH_ROWS):
-            add_frame(chosen.slice(start, BATCH_ROWS).collect(), source.name, start, encoder, tally)
-    except PARQUET_ERRORS as error:
-        first_line = str(error).strip().splitlines()[0]
-        raise DataError(f"{source.name}: not a sound Parquet file ({first_line}); get the file again") from error
+    positions = of_frame(names, tally.options.columns, source.name)
+    chosen = lazy.select(**{role: pl.col(names[i]) for role, i in zip(ROLES, positions, strict=True)})
+    if total == 0:
+        raise DataError(f"{source.name}: the table has no rows")
+    for start in range(0, total, BATCH_ROWS):
+        with refusing_damage(source.name):
+            frame = chosen.slice(start, BATCH_ROWS).collect()
+        add_frame(frame, source.name, start, encoder, tally)
+
+
+@contextmanager
+def refusing_damage(name: str) -> Iterator[None]:
+    """What polars says of a damaged Parquet file becomes one `DataError`; some damage makes it panic."""
+    try:
+        with panics_held_back():
+            yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        first_line = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise DataError(f"{name}: not a sound Parquet file ({first_line}); get the file again") from error
+    except pl.exceptions.PanicException as error:
+        raise DataError(
+            f"{name}: not a sound Parquet file (its inside can't be decoded); get the file again"
+        ) from error
 
 
 def add_frame(frame: pl.DataFrame, where: str, first_row: int, encoder: TripleEncoder, tally: Tally) -> None:
