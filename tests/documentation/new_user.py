@@ -165,7 +165,7 @@ def _pinned_torch() -> str:
 
 
 def _process(words: list[str], cwd: Path | None = None) -> None:
-    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr[-2000:]}"
 
 

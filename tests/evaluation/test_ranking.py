@@ -43,14 +43,6 @@ def test_ranks_agree_with_counting_one_by_one(seed):
         assert rivals.total[i] == len(others)
 
 
-def test_known_answers_read_both_directions_and_miss_unknown_queries():
-    known = KnownAnswers.build(np.array([[0, 0, 1], [0, 0, 2], [0, 0, 1], [2, 1, 0]]), 3, 2)
-    row, entity = known.of(np.array([0, 1, 2, 2]), np.array([0, 2, 0, 1]))
-    assert list(zip(row.tolist(), entity.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 0), (3, 0)]
-    nothing = KnownAnswers.build(np.empty((0, 3), dtype=np.int64), 3, 2)
-    assert [len(part) for part in nothing.of(np.array([0]), np.array([1]))] == [0, 0]
-
-
 def test_metrics_of_known_ranks():
     metrics = rank_metrics([1, 2, 4, 20])
     assert metrics["mrr"] == pytest.approx((1 + 0.5 + 0.25 + 0.05) / 4)

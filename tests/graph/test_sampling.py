@@ -8,9 +8,6 @@ from hypothesis import strategies as st
 from gamma_kg.graph.sampling import (
     SourceGraph,
     SubgraphOptions,
-    answers_of,
-    fact_keys,
-    query_key,
     sample_subgraph,
     strict_negatives,
 )
@@ -79,13 +76,6 @@ def test_the_same_generator_state_gives_the_same_subgraph() -> None:
     )
     assert np.array_equal(first.triples, second.triples)
     assert np.array_equal(first.hidden, second.hidden)
-
-
-def test_answers_are_found_from_both_ends() -> None:
-    keys = fact_keys(np.array([(0, 0, 1), (0, 0, 2), (3, 1, 2)]), 4, 2)
-    queries = query_key(np.array([0, 2, 2, 1]), np.array([0, 2, 3, 1]), 2)
-    owner, answer = answers_of(keys, queries, 4)
-    assert list(zip(owner.tolist(), answer.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 0), (2, 3)]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 5))

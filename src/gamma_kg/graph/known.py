@@ -1,6 +1,6 @@
-"""Known true answers per query as sorted arrays: what filtered ranking leaves out, what negatives must avoid.
+"""Known true answers per query: what filtered ranking leaves out, what wrong answers for training must avoid.
 
-A query is (source, relation) with relation ids 0..2R-1; r + R asks for the heads of r (MODEL.md §1).
+A query is (source, relation) with relation ids 0..2R-1; r + R asks for the heads of r (MODEL.md §1). B queries.
 """
 
 from __future__ import annotations
@@ -15,34 +15,29 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class KnownAnswers:
-    """Sorted distinct query keys; the answers of query i are `answer[ptr[i]:ptr[i+1]]`, sorted and distinct."""
+    """One integer per known (source, relation or inverse, answer), sorted: each fact once, read from both ends."""
 
+    num_entities: int
     num_relations: int
-    key: IntArray
-    ptr: IntArray
-    answer: IntArray
+    keys: IntArray
 
     @classmethod
     def build(cls, triples: IntArray, num_entities: int, num_relations: int) -> KnownAnswers:
         """From triples (head, relation, tail), read in both directions; repeated triples count once."""
         head, relation, tail = np.asarray(triples, dtype=np.int64).reshape(-1, 3).T
-        source = np.concatenate((head, tail))
-        asked = np.concatenate((relation, relation + num_relations))
-        pair = (source * (2 * num_relations) + asked) * num_entities + np.concatenate((tail, head))
-        query, answer = divmod(np.unique(pair), max(num_entities, 1))
-        key, start = np.unique(query, return_index=True)
-        return cls(num_relations, key, np.append(start, len(query)).astype(np.int64), answer)
+        nothing = cls(num_entities, num_relations, np.empty(0, dtype=np.int64))
+        both = (nothing.key_of(head, relation, tail), nothing.key_of(tail, relation + num_relations, head))
+        return cls(num_entities, num_relations, np.unique(np.concatenate(both)))
 
-    def of(self, source: IntArray, relation: IntArray) -> tuple[IntArray, IntArray]:
-        """All known answers of a batch of queries, as (row in the batch, entity); rows ascend."""
-        wanted = source * (2 * self.num_relations) + relation
-        at = np.searchsorted(self.key, wanted)
-        found = np.zeros(len(wanted), dtype=bool)
-        inside = at < len(self.key)
-        found[inside] = self.key[at[inside]] == wanted[inside]
-        first = np.where(found, self.ptr[np.minimum(at, len(self.key))], 0)
-        last = np.where(found, self.ptr[np.minimum(at + 1, len(self.key))], 0)
-        count = last - first
-        row = np.repeat(np.arange(len(wanted)), count)
-        within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-        return row, self.answer[np.repeat(first, count) + within]
+    def key_of(self, source: IntArray, relation: IntArray, answer: IntArray | int = 0) -> IntArray:
+        """The integer that stands for a fact. Those of a query's answers lie together, in the order of the answers."""
+        return (source * (2 * self.num_relations) + relation) * self.num_entities + answer
+
+    def of(self, source_B: IntArray, relation_B: IntArray) -> tuple[IntArray, IntArray]:
+        """All known answers of the queries, flat: (which query, answer), in order of query, then of answer."""
+        first_B = self.key_of(source_B, relation_B)
+        low_B = np.searchsorted(self.keys, first_B)
+        count_B = np.searchsorted(self.keys, first_B + self.num_entities) - low_B
+        owner = np.repeat(np.arange(len(first_B)), count_B)
+        position = np.arange(len(owner)) - np.repeat(np.cumsum(count_B) - count_B, count_B)
+        return owner, self.keys[low_B[owner] + position] - first_B[owner]

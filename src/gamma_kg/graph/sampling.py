@@ -1,7 +1,7 @@
 """Many small graphs out of a large one, and wrong answers for training. numpy only, no Python loop over rows.
 
-    SourceGraph --sample_subgraph--> Subgraph: seeds, capped breadth-first growth, optional dropping, new ids
-    known keys  --strict_negatives--> entities that answer none of the queries
+    SourceGraph   --sample_subgraph--> Subgraph: seeds, capped breadth-first growth, optional dropping, new ids
+    known answers --strict_negatives--> entities that answer none of the queries
 
 Everything random comes from the generator that is handed in, so a draw can be made again from its seed.
 """
@@ -151,34 +151,12 @@ def _relabel(triples: IntArray, keep: BoolArray) -> Subgraph:
     return Subgraph(kept, hidden, len(entity), len(relation), entity, relation)
 
 
-def fact_keys(triples: IntArray, num_entities: int, num_relations: int) -> IntArray:
-    """One sorted integer per (source, relation or inverse, answer), each once: the facts read from both ends."""
-    head, relation, tail = triples.T
-    direct = query_key(head, relation, num_relations) * num_entities + tail
-    inverse = query_key(tail, relation + num_relations, num_relations) * num_entities + head
-    return np.unique(np.concatenate((direct, inverse)))
-
-
-def query_key(source: IntArray, relation: IntArray, num_relations: int) -> IntArray:
-    """One integer per query (source, relation or inverse)."""
-    return source * (2 * num_relations) + relation
-
-
-def answers_of(keys: IntArray, query_B: IntArray, num_entities: int) -> tuple[IntArray, IntArray]:
-    """All answers of the queries in `keys`, flat: (which query, answer), in order of query, then of answer."""
-    low = np.searchsorted(keys, query_B * num_entities)
-    count = np.searchsorted(keys, (query_B + 1) * num_entities) - low
-    owner = np.repeat(np.arange(len(query_B)), count)
-    position = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
-    return owner, keys[low[owner] + position] - query_B[owner] * num_entities
-
-
 def strict_negatives(
     owner: IntArray, answer: IntArray, num_queries: int, num_entities: int, count: int, rng: np.random.Generator
 ) -> tuple[IntArray, BoolArray]:
     """`count` uniform entities per query that are none of its answers, (B, count), and whether there are any, (B,).
 
-    `owner`, `answer` list all known answers as `answers_of` gives them. The j-th entity that is no answer is
+    `owner`, `answer` list all known answers as `KnownAnswers.of` gives them. The j-th entity that is no answer is
     j + (how many answers come before it): a bisection finds that number, so nothing is drawn twice.
     """
     known_B = np.bincount(owner, minlength=num_queries)

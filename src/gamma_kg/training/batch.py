@@ -12,18 +12,19 @@ import torch
 from torch import Tensor
 
 from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.known import KnownAnswers
 from gamma_kg.graph.relation_graph import build_relation_graph
-from gamma_kg.graph.sampling import BoolArray, IntArray, answers_of, fact_keys, query_key, strict_negatives
+from gamma_kg.graph.sampling import BoolArray, IntArray, strict_negatives
 
 
 @dataclass(frozen=True, eq=False)
 class TrainGraph:
-    """A graph to train on. `known` has a key per known fact, also of those that are hidden from the graph."""
+    """A graph to train on. `known` also has the facts that are hidden from the graph."""
 
     triples: IntArray
     edges: Edges
     relation_graph: Edges
-    known: IntArray
+    known: KnownAnswers
     num_entities: int
     num_relations: int
 
@@ -33,7 +34,7 @@ class TrainGraph:
     ) -> TrainGraph:
         edges = Edges.of_triples(triples, num_entities, num_relations)
         facts = triples if hidden is None else np.concatenate((triples, hidden))
-        known = fact_keys(facts, num_entities, num_relations)
+        known = KnownAnswers.build(facts, num_entities, num_relations)
         return cls(triples, edges, build_relation_graph(edges), known, num_entities, num_relations)
 
 
@@ -86,15 +87,14 @@ def make_batch(graph: TrainGraph, size: int, negatives: int | str, max_answers: 
     asked = np.where(asks_head, relation + graph.num_relations, relation)
     answer = np.where(asks_head, head, tail)
 
-    query = query_key(source, asked, graph.num_relations)
-    owner, known = answers_of(graph.known, query, graph.num_entities)
+    owner, known = graph.known.of(source, asked)
     # Further answers of the same query that are taken out with the drawn one; an even chance for every number.
     taken = known == answer[owner]
     if max_answers > 1:
         more = rng.integers(0, max_answers, size=size)
         taken |= _rank_in_group(rng.random(len(owner)), owner) < more[owner]
     edges, removed = _without(graph, source[owner[taken]], asked[owner[taken]], known[taken])
-    facts = query[owner] * graph.num_entities + known
+    facts = graph.known.key_of(source[owner], asked[owner], known)
     # Right is what the model can't read off the graph: taken out now, or hidden from the start.
     is_right = ~_contains(graph.edges._keys.numpy(), facts) | _contains(removed, facts)
 
@@ -169,8 +169,7 @@ def _without(graph: TrainGraph, source: IntArray, asked: IntArray, answer: IntAr
     node, neighbour = np.concatenate((source, answer)), np.concatenate((answer, source))
     kind = np.concatenate((asked, inverse))
     positions = graph.edges.find(torch.from_numpy(node), torch.from_numpy(kind), torch.from_numpy(neighbour))
-    removed = query_key(node, kind, graph.num_relations) * graph.num_entities + neighbour
-    return graph.edges.without(positions), np.unique(removed)
+    return graph.edges.without(positions), np.unique(graph.known.key_of(node, kind, neighbour))
 
 
 def _contains(keys: IntArray, wanted: IntArray) -> BoolArray:
