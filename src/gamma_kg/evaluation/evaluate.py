@@ -5,14 +5,12 @@ B queries of a batch, N entities, Q ranked answers in all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from gamma_kg.data.benchmark import Split
 from gamma_kg.errors import GammaError
@@ -20,23 +18,10 @@ from gamma_kg.evaluation.queries import QueryBatch, QueryPlan
 from gamma_kg.evaluation.ranking import count_rivals
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.known import KnownAnswers
+from gamma_kg.predictor import Predictor
 
 IntArray = NDArray[np.int64]
 UNRANKED = -1
-
-
-class Scorer(Protocol):
-    """Anything that scores all entities for queries by id: a `Gamma`, or a baseline."""
-
-    def scores(
-        self,
-        kg: KnowledgeGraph,
-        sources: Sequence[int] | Tensor,
-        relations: Sequence[int] | Tensor,
-        memory: str | int | None = None,
-    ) -> Tensor:
-        """Shape (queries, num_entities)."""
-        ...
 
 
 class NonFiniteScoreError(GammaError):
@@ -76,7 +61,7 @@ class RivalCounts:
 class SplitRanker:
     """A scorer at work on one split: holds the graph and the filter, ranks batch by batch."""
 
-    def __init__(self, scorer: Scorer, split: Split, *, memory: str | int | None = None) -> None:
+    def __init__(self, scorer: Predictor, split: Split, *, memory: str | int | None = None) -> None:
         self.scorer, self.split, self.memory = scorer, split, memory
         self.kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
         known = np.concatenate((split.known, split.queries))
@@ -104,7 +89,7 @@ class SplitRanker:
 
 
 def rank_split(
-    scorer: Scorer,
+    scorer: Predictor,
     split: Split,
     plan: QueryPlan | None = None,
     *,

@@ -14,11 +14,12 @@ import torch
 from numpy.typing import NDArray
 
 from gamma_kg.data.benchmark import Split
-from gamma_kg.evaluation.evaluate import NonFiniteScoreError, RivalCounts, Scorer
+from gamma_kg.evaluation.evaluate import NonFiniteScoreError, RivalCounts
 from gamma_kg.evaluation.queries import draw_triples
 from gamma_kg.evaluation.ranking import count_rivals
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.known import KnownAnswers
+from gamma_kg.predictor import Predictor
 
 IntArray = NDArray[np.int64]
 
@@ -74,7 +75,7 @@ class RelationPlan:
 class RelationRanker:
     """A scorer at work on one split, ranking relations."""
 
-    def __init__(self, scorer: Scorer, split: Split, *, memory: str | int | None = None) -> None:
+    def __init__(self, scorer: Predictor, split: Split, *, memory: str | int | None = None) -> None:
         self.scorer, self.split, self.memory = scorer, split, memory
         self.kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
         known = np.concatenate((split.known, split.queries))[:, [0, 2, 1]]
