@@ -13,18 +13,7 @@ import typer
 
 from gamma_kg.cli.predict import MemoryOption, ModelOption
 from gamma_kg.cli.progress import progress_bar
-from gamma_kg.cli.reading import (
-    ColumnsOption,
-    EncodingOption,
-    FormatOption,
-    GraphArgument,
-    HeaderOption,
-    LimitOption,
-    LiteralsOption,
-    SkipBadLinesOption,
-    TimeoutOption,
-    read_graph,
-)
+from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,8 +23,10 @@ UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600}
 SHOWN = 20
 
 
+@reads_graph
 def complete(
     graph: GraphArgument,
+    reading: Reading,
     out: Annotated[Path | None, typer.Option(help="File for the facts: .tsv .csv .jsonl .parquet or .nt.")] = None,
     relations: Annotated[
         list[str] | None, typer.Option("--relations", help="Only this relation; may be repeated.")
@@ -49,14 +40,6 @@ def complete(
         bool, typer.Option(help="First fit probabilities to this graph by hiding some of its facts.")
     ] = True,
     model: ModelOption = None,
-    columns: ColumnsOption = None,
-    format_: FormatOption = None,
-    header: HeaderOption = None,
-    literals: LiteralsOption = "skip",
-    skip_bad_lines: SkipBadLinesOption = False,
-    encoding: EncodingOption = "utf-8",
-    limit: LimitOption = None,
-    timeout: TimeoutOption = 60.0,
     memory: MemoryOption = None,
 ) -> None:
     """Propose the most probable missing facts of the whole graph. Can be stopped with Ctrl-C and taken up again."""
@@ -69,17 +52,7 @@ def complete(
     if out is not None:
         check_ending(out)
     started = time.monotonic()
-    kg = read_graph(
-        graph,
-        columns=columns,
-        format=format_,
-        header=header,
-        literals=literals,
-        skip_bad_lines=skip_bad_lines,
-        encoding=encoding,
-        limit=limit,
-        timeout=timeout,
-    )
+    kg = reading.graph(graph)
     gamma = resolve_model(model).scorer
     if calibrate:
         try:

@@ -10,25 +10,16 @@ from typing import Annotated
 import typer
 
 from gamma_kg.cli.predict import ModelOption
-from gamma_kg.cli.reading import (
-    ColumnsOption,
-    EncodingOption,
-    FormatOption,
-    GraphArgument,
-    HeaderOption,
-    LimitOption,
-    LiteralsOption,
-    SkipBadLinesOption,
-    TimeoutOption,
-    read_graph,
-)
+from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.errors import DataError, did_you_mean
 
 ENDINGS = (".svg", ".html", ".json", ".txt")
 
 
+@reads_graph
 def explain(
     graph: GraphArgument,
+    reading: Reading,
     head: Annotated[str, typer.Option("--head", "-h", help="Name of the head entity.")],
     relation: Annotated[str, typer.Option("--relation", "-r", help="Name of the relation.")],
     tail: Annotated[str, typer.Option("--tail", "-t", help="Name of the tail entity.")],
@@ -37,14 +28,6 @@ def explain(
     facts: Annotated[int, typer.Option(help="How many single facts.")] = 5,
     json_: Annotated[bool, typer.Option("--json", help="JSON on stdout, nothing else.")] = False,
     model: ModelOption = None,
-    columns: ColumnsOption = None,
-    format_: FormatOption = None,
-    header: HeaderOption = None,
-    literals: LiteralsOption = "skip",
-    skip_bad_lines: SkipBadLinesOption = False,
-    encoding: EncodingOption = "utf-8",
-    limit: LimitOption = None,
-    timeout: TimeoutOption = 60.0,
 ) -> None:
     """Show the paths from head to tail that speak for a fact, and which facts it rests on."""
     from gamma_kg import Gamma
@@ -52,17 +35,7 @@ def explain(
     if out is not None and out.suffix not in ENDINGS:
         hint = did_you_mean(out.suffix, ENDINGS) or f": choose from {' '.join(ENDINGS)}"
         raise DataError(f"{out}: an explanation can't be written as {out.suffix or 'a file without ending'!r}{hint}")
-    kg = read_graph(
-        graph,
-        columns=columns,
-        format=format_,
-        header=header,
-        literals=literals,
-        skip_bad_lines=skip_bad_lines,
-        encoding=encoding,
-        limit=limit,
-        timeout=timeout,
-    )
+    kg = reading.graph(graph)
     found = Gamma.from_pretrained(model).explain(
         kg, head=head, relation=relation, tail=tail, num_paths=paths, num_facts=facts
     )

@@ -11,18 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gamma_kg.cli.progress import progress_bar
-from gamma_kg.cli.reading import (
-    ColumnsOption,
-    EncodingOption,
-    FormatOption,
-    GraphArgument,
-    HeaderOption,
-    LimitOption,
-    LiteralsOption,
-    SkipBadLinesOption,
-    TimeoutOption,
-    read_graph,
-)
+from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 
 if TYPE_CHECKING:
     from gamma_kg import Prediction
@@ -37,8 +26,10 @@ MemoryOption = Annotated[
 ]
 
 
+@reads_graph
 def predict(
     graph: GraphArgument,
+    reading: Reading,
     head: Annotated[str | None, typer.Option("--head", "-h", help="Name of the head entity.")] = None,
     relation: Annotated[str | None, typer.Option("--relation", "-r", help="Name of the relation.")] = None,
     tail: Annotated[str | None, typer.Option("--tail", "-t", help="Name of the tail entity.")] = None,
@@ -59,14 +50,6 @@ def predict(
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="First fit probabilities to this graph by hiding some of its facts.")
     ] = False,
-    columns: ColumnsOption = None,
-    format_: FormatOption = None,
-    header: HeaderOption = None,
-    literals: LiteralsOption = "skip",
-    skip_bad_lines: SkipBadLinesOption = False,
-    encoding: EncodingOption = "utf-8",
-    limit: LimitOption = None,
-    timeout: TimeoutOption = 60.0,
     memory: MemoryOption = None,
 ) -> None:
     """Give two of --head, --relation and --tail; the third is predicted and ranked. Or give a file of --queries."""
@@ -84,17 +67,7 @@ def predict(
         asked = read_queries(queries)
     if out is not None:
         check_ending(out)
-    kg = read_graph(
-        graph,
-        columns=columns,
-        format=format_,
-        header=header,
-        literals=literals,
-        skip_bad_lines=skip_bad_lines,
-        encoding=encoding,
-        limit=limit,
-        timeout=timeout,
-    )
+    kg = reading.graph(graph)
     gamma = resolve_model(model).scorer
     if calibrate:
         print(f"gamma: {gamma.calibrate(kg, max_hidden=200)}", file=sys.stderr)

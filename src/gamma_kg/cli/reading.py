@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,38 +19,61 @@ GraphArgument = Annotated[
     str,
     typer.Argument(help="A file or folder of facts, `-` (standard input), `sparql:URL`, or `demo`."),
 ]
-ColumnsOption = Annotated[
-    str | None,
-    typer.Option(help="Which columns hold head,relation,tail: names, or positions counted from 0."),
-]
-FormatOption = Annotated[
-    str | None,
-    typer.Option("--format", help="tsv csv txt parquet jsonl nt nq ttl trig rdf jsonld n3; else by the file's ending."),
-]
-HeaderOption = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether the first line names the columns; else looked at.")
-]
-LiteralsOption = Annotated[str, typer.Option(help="RDF literals: skip or as-entities.")]
-SkipBadLinesOption = Annotated[
-    bool, typer.Option("--skip-bad-lines", help="Leave out what can't be read and report how much.")
-]
-EncodingOption = Annotated[str, typer.Option(help="Encoding of text tables, such as latin-1.")]
-LimitOption = Annotated[int | None, typer.Option(help="SPARQL: read at most so many triples.")]
-TimeoutOption = Annotated[float, typer.Option(help="SPARQL: seconds to wait for one page.")]
 
 
-def read_graph(name: str, *, columns: str | None, **options: Any) -> KnowledgeGraph:
-    """Loads the graph and tells on stderr what was left out."""
-    from gamma_kg.cli.graphs import load_graph
+@dataclass(frozen=True)
+class Reading:
+    """How to read a graph; each field is an option of every command that is marked with `reads_graph`."""
 
-    kg = load_graph(name, columns=parse_columns(columns), **options)
-    report = kg.report
-    if report is not None and (report.literals_skipped or report.bad_lines):
-        print(f"gamma: {report}", file=sys.stderr)
-    # A first line whose relation never comes again is probably a header that was not recognised.
-    if report is not None and report.notes and int((kg.triples[:, 1] == kg.triples[0, 1]).sum()) == 1:
-        print(f"gamma: {report.notes[0]}", file=sys.stderr)
-    return kg
+    columns: Annotated[
+        str | None, typer.Option(help="Which columns hold head,relation,tail: names, or positions counted from 0.")
+    ] = None
+    format: Annotated[
+        str | None,
+        typer.Option(help="tsv csv txt parquet jsonl nt nq ttl trig rdf jsonld n3; else by the file's ending."),
+    ] = None
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first line names the columns; else looked at."),
+    ] = None
+    literals: Annotated[str, typer.Option(help="RDF literals: skip or as-entities.")] = "skip"
+    skip_bad_lines: Annotated[
+        bool, typer.Option("--skip-bad-lines", help="Leave out what can't be read and report how much.")
+    ] = False
+    encoding: Annotated[str, typer.Option(help="Encoding of text tables, such as latin-1.")] = "utf-8"
+    limit: Annotated[int | None, typer.Option(help="SPARQL: read at most so many triples.")] = None
+    timeout: Annotated[float, typer.Option(help="SPARQL: seconds to wait for one page.")] = 60.0
+
+    def graph(self, name: str) -> KnowledgeGraph:
+        """Loads the graph and tells on stderr what was left out."""
+        from gamma_kg.cli.graphs import load_graph
+
+        kg = load_graph(name, **{**asdict(self), "columns": parse_columns(self.columns)})
+        report = kg.report
+        if report is not None and (report.literals_skipped or report.bad_lines):
+            print(f"gamma: {report}", file=sys.stderr)
+        # A first line whose relation never comes again is probably a header that was not recognised.
+        if report is not None and report.notes and int((kg.triples[:, 1] == kg.triples[0, 1]).sum()) == 1:
+            print(f"gamma: {report.notes[0]}", file=sys.stderr)
+        return kg
+
+
+def reads_graph(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the options of `Reading` in place of its parameter `reading`; typer goes by the signature."""
+    signature = inspect.signature(command, eval_str=True)
+    options = [
+        option.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for option in inspect.signature(Reading, eval_str=True).parameters.values()
+    ]
+    own = [parameter for name, parameter in signature.parameters.items() if name != "reading"]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command(reading=Reading(**{option.name: given.pop(option.name) for option in options}), **given)
+
+    run.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *options)}
+    return run
 
 
 def parse_columns(text: str | None) -> list[str | int] | None:
