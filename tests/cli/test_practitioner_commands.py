@@ -133,6 +133,11 @@ def test_complete_keeps_to_its_budget_and_goes_on(run, graph: Path, model: Path,
     assert out.read_text().startswith("head\trelation\ttail\tprobability\tscore\n")
 
 
+def test_complete_says_when_calibration_leaves_nothing_of_the_budget(run, graph: Path, model: Path) -> None:
+    _, _, err = run("complete", graph, "-m", model, "--budget", "0.000001s")
+    assert "took the whole --budget: give more, or --no-calibrate" in err
+
+
 @pytest.mark.parametrize("ending", ["svg", "html", "json", "txt"])
 def test_explain_writes_every_form(run, graph: Path, model: Path, tmp_path: Path, ending: str) -> None:
     out = tmp_path / f"why.{ending}"

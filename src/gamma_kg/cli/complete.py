@@ -62,6 +62,8 @@ def complete(
             print(f"gamma: probabilities stay as they are: {error}", file=sys.stderr)
     if seconds is not None:
         seconds -= time.monotonic() - started
+        if seconds <= 0 and calibrate:  # each further run would end here too
+            print("gamma: fitting probabilities took the whole --budget: give more, or --no-calibrate", file=sys.stderr)
     journal = None if out is None else out.with_name(out.name + ".progress")
     with progress_bar("completing", "queries") as progress:
         found = complete_graph(
