@@ -1,6 +1,7 @@
 #include "graph.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace gamma_kg {
 
@@ -39,6 +40,50 @@ void cut_evenly(const Graph& graph, int64_t parts, Cut* cuts) {
         if (cuts[part].edge < cuts[part - 1].edge || cuts[part].node < cuts[part - 1].node) cuts[part] = cuts[part - 1];
     }
     cuts[parts] = {graph.num_nodes, graph.node_ptr[graph.num_nodes], graph.num_edges()};
+}
+
+// Nodes with the same most frequent edge type, and among these with the same busiest neighbour, follow each other: they
+// read the same states, which are then still in the second-level cache. Groups of a node: the smallest first, so that the
+// processor's guess how long a group is comes true more often.
+void renumber(const Graph& graph, const Renumbered& to) {
+    struct Key {
+        int32_t type, hub, node;
+        bool operator<(const Key& other) const {
+            if (type != other.type) return type < other.type;
+            return hub != other.hub ? hub < other.hub : node < other.node;
+        }
+    };
+    auto group_size = [&](int64_t group) { return graph.group_ptr[group + 1] - graph.group_ptr[group]; };
+    auto degree = [&](int64_t node) { return graph.edge_begin(node + 1) - graph.edge_begin(node); };
+    std::vector<Key> keys(graph.num_nodes);
+    for (int64_t node = 0; node < graph.num_nodes; ++node) {
+        Key key{-1, -1, int32_t(node)};
+        int64_t largest = 0, busiest = -1;
+        for (int64_t group = graph.node_ptr[node]; group < graph.node_ptr[node + 1]; ++group)
+            if (group_size(group) > largest) largest = group_size(group), key.type = graph.group_type[group];
+        for (int64_t edge = graph.edge_begin(node); edge < graph.edge_begin(node + 1); ++edge)
+            if (degree(graph.neighbour[edge]) > busiest) key.hub = graph.neighbour[edge], busiest = degree(key.hub);
+        keys[node] = key;
+    }
+    std::sort(keys.begin(), keys.end());
+
+    for (int64_t place = 0; place < graph.num_nodes; ++place) to.place[keys[place].node] = int32_t(place);
+    std::vector<int64_t> groups;
+    int64_t num_groups = 0, num_edges = 0;
+    to.node_ptr[0] = to.group_ptr[0] = 0;
+    for (int64_t place = 0; place < graph.num_nodes; ++place) {
+        const int64_t node = keys[place].node;
+        groups.clear();
+        for (int64_t group = graph.node_ptr[node]; group < graph.node_ptr[node + 1]; ++group) groups.push_back(group);
+        std::stable_sort(groups.begin(), groups.end(), [&](int64_t a, int64_t b) { return group_size(a) < group_size(b); });
+        for (int64_t group : groups) {
+            to.group_type[num_groups] = graph.group_type[group];
+            for (int64_t edge = graph.group_ptr[group]; edge < graph.group_ptr[group + 1]; ++edge)
+                to.neighbour[num_edges++] = to.place[graph.neighbour[edge]];
+            to.group_ptr[++num_groups] = num_edges;
+        }
+        to.node_ptr[place + 1] = num_groups;
+    }
 }
 
 int64_t parts_per_query(const Graph& graph, int64_t queries, int64_t channels, int threads) {

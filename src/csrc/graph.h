@@ -33,6 +33,16 @@ struct Cut {
 // The cuts 0 .. parts of the graph; the array must hold parts + 1.
 void cut_evenly(const Graph& graph, int64_t parts, Cut* cuts);
 
+// The same graph with its nodes numbered anew, in the order in which its edges are read fastest; arrays to be written.
+struct Renumbered {
+    int32_t* place;  // [num_nodes]: the new number of each node
+    int64_t* node_ptr;
+    int32_t* group_type;
+    int64_t* group_ptr;
+    int32_t* neighbour;
+};
+void renumber(const Graph& graph, const Renumbered& to);
+
 // How many parts per query keep `threads` busy: several units each when they are cheap to have, none too small.
 int64_t parts_per_query(const Graph& graph, int64_t queries, int64_t channels, int threads);
 

@@ -205,6 +205,11 @@ NB_MODULE(_native, module) {
     module.def("wish_large_pages", &wish_large_pages);
     module.def("parts_per_query", &parts_per_query);
     module.def("is_sound", &is_sound);
+    module.def("renumber", [](const Graph& graph, std::vector<uintptr_t> to) {
+        if (to.size() != 5) throw nb::value_error("five arrays make a renumbered graph");
+        nb::gil_scoped_release release;
+        renumber(graph, {at<int32_t>(to[0]), at<int64_t>(to[1]), at<int32_t>(to[2]), at<int64_t>(to[3]), at<int32_t>(to[4])});
+    });
     define_kernels<float>(module, "_f32");
     define_kernels<double>(module, "_f64");
 }

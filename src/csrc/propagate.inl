@@ -55,10 +55,11 @@ struct Query {
     bool accumulate = false;
 };
 
-// Ask for `bytes` of each component of a row.
+// Ask for `bytes` of each component of a row. Lines come in pairs: the processor fetches the other one of 128 bytes by itself,
+// and asking for it as well would take a load's place.
 template <int bytes, int K, class T>
 GAMMA_INLINE void fetch(const T* row, int64_t half) {
-    GAMMA_UNROLL for (int k = 0; k < K; ++k) GAMMA_UNROLL for (int line = 0; line < bytes; line += 64)
+    GAMMA_UNROLL for (int k = 0; k < K; ++k) GAMMA_UNROLL for (int line = 0; line < bytes; line += 128)
         GAMMA_PREFETCH(reinterpret_cast<const char*>(row + k * half) + line);
 }
 

@@ -18,6 +18,7 @@ from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.kernels.head import can_score
+from gamma_kg.kernels.renumber import renumbered
 from gamma_kg.memory import budget
 from gamma_kg.nn.model import GammaModel, RelationStates, Scores
 
@@ -108,7 +109,7 @@ def score_batches(
     """
     check_queries(kg, source_Q, relation_Q)
     device = model.score.out.weight.device
-    edges = kg.edges.to(device)
+    edges, place_N = renumbered(kg.edges.to(device))
     memory_bytes = budget(memory)
     # Queries with the same relation side by side, so that a batch needs few relation tables.
     key_Q = (kg.direct(relation_Q) * 2 + (relation_Q >= kg.num_relations)) * kg.num_entities + source_Q
@@ -123,13 +124,20 @@ def score_batches(
             stop = min(start + size, len(count))
             query = by_distinct[int(end[start] - count[start]) : int(end[stop - 1])]
             first = by_distinct[(end - count)[start:stop]]
-            source_B, relation_B = source_Q[first].to(device), relation_Q[first].to(device)
+            source_B, relation_B = place_N[source_Q[first].to(device)], relation_Q[first].to(device)
             direct_U, which_B = kg.direct(relation_Q[first]).unique(return_inverse=True)
             state_URD = cache.states(model, kg, direct_U, memory_bytes // 4)
             relations = RelationStates(state_URD, which_B.to(device))
-            yield ScoreBatch(query, distinct_Q[query] - start, _score(model, edges, relations, source_B, relation_B))
+            scores = _score(model, edges, relations, source_B, relation_B)
+            yield ScoreBatch(query, distinct_Q[query] - start, _by_entity(scores, place_N))
     finally:
         model.train(was_training)
+
+
+def _by_entity(scores: Scores, place_N: Tensor) -> Scores:
+    """Scores of the renumbered graph, in the order of the entities."""
+    weight_BNK = scores.weight_BCK
+    return Scores(scores.score_BC[:, place_N], None if weight_BNK is None else weight_BNK[:, place_N])
 
 
 def _score(model: GammaModel, edges: Edges, relations: RelationStates, source_B: Tensor, relation_B: Tensor) -> Scores:

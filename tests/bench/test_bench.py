@@ -67,13 +67,22 @@ def test_growth_reports_time_per_edge() -> None:
 
 
 @pytest.mark.parametrize(
-    ("load", "gain", "busy"), [(0.1, 1.9, False), (3.0, 1.9, True), (0.1, 0.2, True), (None, 1.9, False)]
+    ("share", "gain", "busy"), [(0.02, 1.9, False), (0.5, 1.9, True), (0.02, 0.2, True), (None, 1.9, False)]
 )
-def test_a_busy_machine_is_told_by_its_load_or_by_threads_that_gain_nothing(
-    load: float | None, gain: float, busy: bool
+def test_a_busy_machine_is_told_by_its_processors_or_by_threads_that_gain_nothing(
+    share: float | None, gain: float, busy: bool
 ) -> None:
-    record = {"machine": {"threads": 2, "load_before": load}, "scaling": {"unit": gain}}
+    record = {"machine": {"threads": 2, "busy_before": share}, "scaling": {"unit": gain}}
     assert run.is_busy(record) is busy
+
+
+def test_what_other_programs_take_is_a_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = iter([(1000, 400), (1100, 475)])
+    monkeypatch.setattr(run, "_processor_time", lambda: next(readings))
+    assert run.busy_share(0.0) == 0.25
+    monkeypatch.undo()
+    share = run.busy_share(0.05)
+    assert share is None or 0 <= share <= 1
 
 
 def test_the_command_writes_one_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

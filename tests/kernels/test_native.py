@@ -50,3 +50,4 @@ def test_other_devices_types_and_formulas_take_the_plain_path() -> None:
 def test_large_states_can_be_written() -> None:
     states = native.empty_states(torch.zeros(1), 1, native.LARGE_BYTES // 64, 32)
     assert states.fill_(2.0).sum() == 2.0 * states.numel()
+    assert states.data_ptr() % native.PAGE_BYTES == 0

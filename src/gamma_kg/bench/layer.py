@@ -23,7 +23,7 @@ ALGEBRAS = ("real", "complex", "split-complex", "dual")
 def measure_layer(edges: Edges, dim: int, rounds: int, num_threads: int) -> dict[str, float]:
     """Seconds per query: unit, gather, and for each algebra propagation forward, backward and the whole layer."""
     torch.manual_seed(0)
-    x_1ND, relation_1RD = torch.randn(1, edges.num_nodes, dim), torch.randn(1, edges.num_types, dim)
+    x_1ND, relation_1RD = random_states(edges.num_nodes, dim), torch.randn(1, edges.num_types, dim)
     source, boundary = torch.tensor([edges.num_nodes // 2]), torch.randn(1, dim)
     rows, weight = torch.randn(edges.num_nodes, 2 * dim), torch.randn(2 * dim, dim)
     product, large = torch.empty(edges.num_nodes, dim), torch.randn(1024, 1024)
@@ -33,7 +33,7 @@ def measure_layer(edges: Edges, dim: int, rounds: int, num_threads: int) -> dict
         "large GEMM": lambda: large @ large,
         "gather": lambda: propagate(one_type, x_1ND, relation_1RD[:, :1], "real"),
     }
-    out = torch.empty_like(x_1ND)
+    out = random_states(edges.num_nodes, dim)
     for name in ALGEBRAS:
         layer = RelationalLayer(dim, name)
         tasks[f"{name} forward"] = partial(propagate, edges, x_1ND, relation_1RD, name)
@@ -44,6 +44,11 @@ def measure_layer(edges: Edges, dim: int, rounds: int, num_threads: int) -> dict
             tasks[f"{name} layer"] = partial(layer.fused, edges, x_1ND, relation_1RD, None, source, boundary, out)
     with torch.no_grad(), threads(num_threads):
         return best_times(tasks, rounds)
+
+
+def random_states(num_nodes: int, dim: int) -> Tensor:
+    """States of one query, in memory as the encoder takes it."""
+    return native.empty_states(torch.empty(0), 1, num_nodes, dim).normal_()
 
 
 def measure_plain(edges: Edges, dim: int, rounds: int, num_threads: int) -> dict[str, float]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import platform
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from gamma_kg.bench.layer import copy_bandwidth, measure_layer, measure_plain
 from gamma_kg.bench.queries import measure_growth, measure_memory, measure_queries
 from gamma_kg.bench.timing import threads
 from gamma_kg.kernels.native import describe, retain_freed_memory
+from gamma_kg.kernels.renumber import renumbered
 from gamma_kg.memory import free_memory
 from gamma_kg.training.bench import StepTiming, measure_step
 
@@ -28,7 +29,7 @@ def run_bench(
     retain_freed_memory()  # as training does: fresh pages would be a part of every time
     tell("graph")
     name, kg = benchmark_graph(data_dir)
-    edges, dim = kg.edges, 64
+    edges, dim = renumbered(kg.edges).edges, 64  # as queries see it
     record: dict[str, Any] = {
         "machine": machine(num_threads),
         "graph": {"name": name, "entities": kg.num_entities, "triples": kg.num_triples, "edges": edges.num_edges},
@@ -70,7 +71,7 @@ def machine(num_threads: int) -> dict[str, Any]:
     return {
         "cpu": cpu_name(),
         "threads": num_threads,
-        "load_before": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+        "busy_before": busy_share(),
         "memory_gb": round(free_memory() / 2**30, 1),
         "engine": describe(),
         "torch": torch.__version__,
@@ -81,9 +82,32 @@ def machine(num_threads: int) -> dict[str, Any]:
 
 def is_busy(record: dict[str, Any]) -> bool:
     """Whether other programs ran beside us: the numbers, above all those of several threads, then mean little."""
-    load = record["machine"]["load_before"]
+    share = record["machine"]["busy_before"]
     has_no_gain = record["machine"]["threads"] > 1 and record["scaling"]["unit"] < 1.3
-    return has_no_gain or (load is not None and load > 0.5)
+    return has_no_gain or (share is not None and share > 0.1)
+
+
+def busy_share(seconds: float = 0.5) -> float | None:
+    """Share of all processors' time that other programs take while we sleep; None where the system does not tell.
+
+    The load average would not do: it remembers our own start, and whatever ended a minute ago.
+    """
+    if (before := _processor_time()) is None:
+        return None
+    time.sleep(seconds)
+    after = _processor_time()
+    assert after is not None
+    total, idle = after[0] - before[0], after[1] - before[1]
+    return round(1 - idle / total, 2) if total else None
+
+
+def _processor_time() -> tuple[int, int] | None:
+    """Ticks since the system's start: all, and idle ones (waiting for a disk included)."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return None
+    ticks = [int(word) for word in stat.read_text().splitlines()[0].split()[1:]]
+    return sum(ticks), ticks[3] + ticks[4]
 
 
 def cpu_name() -> str:

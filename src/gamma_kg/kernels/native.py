@@ -7,6 +7,7 @@ The environment variable GAMMA_ISA forces an instruction set (avx512, avx2, neon
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import weakref
 from collections.abc import Callable, Sequence
@@ -23,8 +24,9 @@ from gamma_kg.graph.edges import Edges
 
 # The numbers under which the native code knows the algebras (graph.h).
 ALGEBRA_IDS = {"real": 0, "complex": 1, "split-complex": 2, "dual": 3}
-# From here on the second-level table of pages (some 8 MB) does not cover a tensor.
-LARGE_BYTES = 8 << 20
+PAGE_BYTES = 2 << 20  # of a large page
+# Rows gathered at random from less than this come through the processor's own tables of pages.
+LARGE_BYTES = 2 << 20
 INSTRUCTION_SETS = ("avx512", "avx2", "neon", "plain")
 
 
@@ -86,11 +88,15 @@ def release_freed_memory() -> None:
 
 def empty_states(like: Tensor, *shape: int) -> Tensor:
     """A tensor to be written, on large pages where it is large: its rows will be gathered at random."""
-    states = like.new_empty(*shape)
-    native, num_bytes = module(), states.numel() * states.element_size()
-    if native is not None and states.device.type == "cpu" and num_bytes >= LARGE_BYTES:
-        native.wish_large_pages(states.data_ptr(), num_bytes)
-    return states
+    native, count = module(), math.prod(shape)
+    if native is None or like.device.type != "cpu" or count * like.element_size() < LARGE_BYTES:
+        return like.new_empty(*shape)
+    # Only whole large pages can be had, so the states begin at one.
+    room = like.new_empty(count + PAGE_BYTES // like.element_size())
+    start = -room.data_ptr() % PAGE_BYTES // like.element_size()
+    states = room[start : start + count]
+    native.wish_large_pages(states.data_ptr(), count * like.element_size())
+    return states.view(*shape)
 
 
 def supports(x: Tensor, relation: Tensor, algebra: str) -> bool:
@@ -126,6 +132,11 @@ def graph(edges: EdgeArrays) -> object:
             )
     num_nodes, num_types = edges.node_ptr.numel() - 1, edges.inverse.numel()
     return _loaded().Graph(num_nodes, num_types, [array.data_ptr() for array in edges])
+
+
+def renumber(edges: EdgeArrays, place: Tensor, result: EdgeArrays) -> None:
+    """Write the new number of each node to `place`, the edges under these numbers to `result` (all but inverses)."""
+    _loaded().renumber(graph(edges), [place.data_ptr(), *(array.data_ptr() for array in result[:4])])
 
 
 _EDGE_DTYPES = (torch.int64, torch.int32, torch.int64, torch.int32, torch.int32)
