@@ -15,7 +15,6 @@ from torch import Tensor
 
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels import native
-from gamma_kg.kernels.native import EdgeArrays
 
 
 class Renumbered(NamedTuple):
@@ -34,7 +33,9 @@ def renumbered(edges: Edges) -> Renumbered:
         return Renumbered(edges, torch.arange(edges.num_nodes, device=edges.device))
     if edges not in _made:
         old, place = native.arrays(edges), torch.empty(edges.num_nodes, dtype=torch.int32)
-        new = EdgeArrays(*(torch.empty_like(array) for array in old[:4]), old.inverse)
+        new = old._replace(
+            **{name: torch.empty_like(array) for name, array in old._asdict().items() if name != "inverse"}
+        )
         native.renumber(old, place, new)
         _made[edges] = Renumbered(replace(edges, **new._asdict()), place.long())
     return _made[edges]
