@@ -42,6 +42,7 @@ def launch(mode: str, folder: Path) -> list[tuple[int, str]]:
     finally:
         for process in processes:
             process.kill()
+            process.wait()
             if process.stderr:
                 process.stderr.close()
 
