@@ -68,6 +68,14 @@ def test_a_second_start_needs_resume_and_resume_takes_a_larger_budget(config_fil
     assert steps == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
+def test_a_run_that_goes_on_from_a_checkpoint_says_how_that_one_was_made(config_file: Path, tmp_path: Path) -> None:
+    call("pretrain", config_file, "--out", tmp_path / "first", "--set", "seed=5")
+    start = tmp_path / "first" / "checkpoints" / "step-0000006.safetensors"
+    call("pretrain", config_file, "--out", tmp_path / "second", "--set", f"init={start}", "--set", "steps=2")
+    made = Gamma.from_pretrained(tmp_path / "second" / "checkpoints" / "step-0000002.safetensors").provenance
+    assert (made["step"], made["init"]["step"], made["init"]["train_config"]["seed"]) == (2, 6, 5)
+
+
 def test_minutes_replace_the_steps_of_the_config(config_file: Path, tmp_path: Path) -> None:
     call("pretrain", config_file, "--out", tmp_path / "run", "--minutes", 0.005, "--set", "validation=[]")
     config = json.loads((tmp_path / "run" / "config.json").read_text())

@@ -25,6 +25,9 @@ def run_config(
         sources = load_sources(config.sources, data_dir)
         splits = load_validation(config.validation, data_dir) if ranks.is_first else {}
         validate = validator(splits, config.validation_limit) if config.validation else None
+        described = provenance(sources)
+        if config.init is not None:
+            described["init"] = load_checkpoint(config.init).provenance
         trainer = Trainer(
             config,
             [source.graph for source in sources],
@@ -33,7 +36,7 @@ def run_config(
             validate=validate,
             watch=watchers(config, folder) if ranks.is_first else (),
             ranks=ranks,
-            provenance=provenance(sources),
+            provenance=described,
         )
         return trainer.run(resume=resume)
 
