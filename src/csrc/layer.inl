@@ -11,9 +11,6 @@ namespace GAMMA_ISA_NAMESPACE {
 using gamma_kg::LayerArgs;
 using gamma_kg::UpdateBackwardArgs;
 
-// Nodes of a block: their aggregates and results (2 x 24 x 64 floats) stay in the first cache.
-constexpr int64_t kBlock = 24;
-
 // What a thread works with: aggregates and linear results of a block, and a row of zeros.
 template <class T>
 struct Scratch {
@@ -38,12 +35,13 @@ static void update_rows(const LayerArgs<T>& args, const T** x_rows, const T** ag
     const T* packed_agg = args.packed + channels * width;
     linear_rows(x_rows, agg_rows, filled, channels, channels, args.packed, packed_agg, args.bias, channels, y);
     const Norm<T> norm{args.norm_weight, args.norm_bias, args.eps};
-    for (int64_t i = 0; i < count; ++i) {
-        const int64_t at = out_rows[i] - args.out;
-        T* keep = args.normalised ? args.normalised + at : nullptr;
-        const T scale = normalise_row(y + i * width, x_rows[i], norm, channels, out_rows[i], keep);
-        if (keep) args.scale[at / channels] = scale;
-    }
+    T scale[kBlock], *keep[kBlock];
+    if (args.normalised)
+        for (int64_t i = 0; i < count; ++i) keep[i] = args.normalised + (out_rows[i] - args.out);
+    auto normalise = channels == 64 ? normalise_rows<64, T> : normalise_rows<0, T>;
+    normalise(y, width, x_rows, norm, channels, count, out_rows, args.normalised ? keep : nullptr, scale);
+    if (args.normalised)
+        for (int64_t i = 0; i < count; ++i) args.scale[(out_rows[i] - args.out) / channels] = scale[i];
 }
 
 template <class T>
@@ -139,7 +137,9 @@ static void first_layer_query(const LayerArgs<T>& args, int64_t b, Scratch<T>& s
 
     const Norm<T> norm{args.norm_weight, args.norm_bias, args.eps};
     T* constant = scratch.y;
-    normalise_row(args.bias, static_cast<const T*>(nullptr), norm, channels, constant);
+    const T* nothing = nullptr;
+    T scale;
+    normalise_rows<0, T>(args.bias, channels, &nothing, norm, channels, 1, &constant, nullptr, &scale);
 
     // Who is touched: the edges of the source, read from its own end.
     int64_t count = 0;

@@ -9,6 +9,9 @@ namespace GAMMA_ISA_NAMESPACE {
 // Accumulators (kRows x 2), one panel column (2) and one number to multiply with fill the registers.
 constexpr int kRows = GAMMA_REGISTERS == 32 ? 12 : 6;
 
+// Rows of a block: their aggregates and results (2 x 24 x 64 floats) stay in the first cache.
+constexpr int64_t kBlock = 24;
+
 template <class T>
 constexpr int64_t panel_width() {
     return 2 * Lanes<Vec<T>, T>::count;
@@ -69,17 +72,23 @@ static void linear_rows(const T* const* a, const T* const* b, int64_t rows, int6
     }
 }
 
+// Halves are added to halves as long as they are vectors: no detour through memory.
 template <class V, class T>
 GAMMA_INLINE T sum_lanes(V v) {
     if constexpr (sizeof(V) == sizeof(T)) {
         return v;
+#if defined(GAMMA_VECTOR_BYTES)
+    } else if constexpr (sizeof(V) > 16) {
+        typedef T Half __attribute__((vector_size(sizeof(V) / 2)));
+        Half low, high;
+        __builtin_memcpy(&low, &v, sizeof(Half));
+        __builtin_memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof(Half), sizeof(Half));
+        return sum_lanes<Half, T>(low + high);
+    } else if constexpr (sizeof(V) == 4 * sizeof(T)) {
+        return (v[0] + v[2]) + (v[1] + v[3]);
     } else {
-        constexpr int count = sizeof(V) / sizeof(T);
-        T part[count];
-        GAMMA_UNROLL for (int i = 0; i < count; ++i) part[i] = v[i];
-        GAMMA_UNROLL for (int half = count / 2; half > 0; half /= 2)
-            GAMMA_UNROLL for (int i = 0; i < half; ++i) part[i] += part[i + half];
-        return part[0];
+        return v[0] + v[1];
+#endif
     }
 }
 
@@ -90,30 +99,21 @@ struct Norm {
     T eps;
 };
 
-template <class T>
-struct Moments {
-    T mean, scale;  // scale = 1 / sqrt(variance + eps)
-};
-
-template <class T>
-GAMMA_INLINE Moments<T> moments(const T* y, int64_t channels, T eps) {
+// Sum over a row of values, or of their squared distances from `centre`.
+template <bool squared, class T>
+GAMMA_INLINE T sum_row_values(const T* y, int64_t channels, T centre) {
     using V = Vec<T>;
     using L = Lanes<V, T>;
     const int64_t whole = channels / L::count * L::count;
+    const V centre_V = L::all(centre);
     V sum{};
-    for (int64_t c = 0; c < whole; c += L::count) sum += L::load(y + c);
-    T mean = sum_lanes<V, T>(sum);
-    for (int64_t c = whole; c < channels; ++c) mean += y[c];
-    mean /= T(channels);
-    V squares{};
-    const V centre = L::all(mean);
     for (int64_t c = 0; c < whole; c += L::count) {
-        V d = L::load(y + c) - centre;
-        squares += d * d;
+        const V v = L::load(y + c), d = v - centre_V;
+        sum += squared ? d * d : v;
     }
-    T variance = sum_lanes<V, T>(squares);
-    for (int64_t c = whole; c < channels; ++c) variance += (y[c] - mean) * (y[c] - mean);
-    return {mean, T(1) / square_root(variance / T(channels) + eps)};
+    T rest = sum_lanes<V, T>(sum);
+    for (int64_t c = whole; c < channels; ++c) rest += squared ? (y[c] - centre) * (y[c] - centre) : y[c];
+    return rest;
 }
 
 // A number that is not one stays so: a diverged model must not pass for a finite one.
@@ -122,27 +122,39 @@ GAMMA_INLINE V positive_part(V v) {
     return v < V{} ? V{} : v;
 }
 
-// out = x + ReLU(LayerNorm(y)); x may be null (zero). With `keep` the values before weight and bias go there.
+// out = x + ReLU((y - mean) * scale * weight + bias); x may be null (zero). With `keep` the values before the weight go there.
 template <class T>
-static T normalise_row(const T* y, const T* x, const Norm<T>& norm, int64_t channels, T* out, T* keep = nullptr) {
+GAMMA_INLINE void finish_row(const T* y, const T* x, T mean, T scale, const Norm<T>& norm, int64_t channels, T* out, T* keep) {
     using V = Vec<T>;
     using L = Lanes<V, T>;
-    const Moments<T> m = moments(y, channels, norm.eps);
-    const V mean = L::all(m.mean), scale = L::all(m.scale);
+    const V mean_V = L::all(mean), scale_V = L::all(scale);
     int64_t c = 0;
     for (; c + L::count <= channels; c += L::count) {
-        V v = (L::load(y + c) - mean) * scale;
+        V v = (L::load(y + c) - mean_V) * scale_V;
         if (keep) L::store(keep + c, v);
         v = positive_part(v * L::load(norm.weight + c) + L::load(norm.bias + c));
         L::store(out + c, x ? v + L::load(x + c) : v);
     }
     for (; c < channels; ++c) {
-        T v = (y[c] - m.mean) * m.scale;
+        T v = (y[c] - mean) * scale;
         if (keep) keep[c] = v;
         v = positive_part(v * norm.weight[c] + norm.bias[c]);
         out[c] = x ? v + x[c] : v;
     }
-    return m.scale;
+}
+
+// LayerNorm, ReLU and residual of up to kBlock rows; y rows are `stride` apart. Step by step for all rows: within a row each
+// step waits for the one before, rows wait for nobody. `width` is the number of channels where the compiler knows it, else 0.
+template <int width, class T>
+static void normalise_rows(const T* y, int64_t stride, const T* const* x, const Norm<T>& norm, int64_t any_channels, int64_t rows,
+                           T* const* out, T* const* keep, T* scale) {
+    const int64_t channels = width ? width : any_channels;
+    T mean[kBlock];
+    for (int64_t i = 0; i < rows; ++i) mean[i] = sum_row_values<false>(y + i * stride, channels, T(0)) / T(channels);
+    for (int64_t i = 0; i < rows; ++i) scale[i] = sum_row_values<true>(y + i * stride, channels, mean[i]) / T(channels);
+    for (int64_t i = 0; i < rows; ++i) scale[i] = T(1) / square_root(scale[i] + norm.eps);
+    for (int64_t i = 0; i < rows; ++i)
+        finish_row(y + i * stride, x[i], mean[i], scale[i], norm, channels, out[i], keep ? keep[i] : nullptr);
 }
 
 }  // namespace GAMMA_ISA_NAMESPACE
