@@ -18,6 +18,7 @@ from gamma_kg.kernels.native import describe, retain_freed_memory
 from gamma_kg.kernels.renumber import renumbered
 from gamma_kg.memory import free_memory
 from gamma_kg.training.bench import StepTiming, measure_step
+from gamma_kg.training.sources import cpu_name
 
 GROWTH = [10**5, 10**6, 10**7]
 
@@ -108,16 +109,6 @@ def _processor_time() -> tuple[int, int] | None:
         return None
     ticks = [int(word) for word in stat.read_text().splitlines()[0].split()[1:]]
     return sum(ticks), ticks[3] + ticks[4]
-
-
-def cpu_name() -> str:
-    """The processor's own name where the system tells it."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def ratios(layer: dict[str, float], plain: dict[str, float]) -> dict[str, float]:

@@ -63,8 +63,11 @@ def _commit() -> str:
 
 
 def _processor() -> str:
-    if torch.cuda.is_available():
-        return str(torch.cuda.get_device_name())
+    return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else cpu_name()
+
+
+def cpu_name() -> str:
+    """The processor's own name where the system tells it."""
     info = Path("/proc/cpuinfo")
     if info.is_file():
         for line in info.read_text().splitlines():
