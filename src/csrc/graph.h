@@ -18,8 +18,8 @@ struct Graph {
 
     int64_t edge_begin(int64_t node) const { return group_ptr[node_ptr[node]]; }
     int64_t num_edges() const { return edge_begin(num_nodes); }
-    // Work before a node, in edges: a group costs about two edges (one product), a node about four.
-    int64_t work(int64_t node) const { return edge_begin(node) + 2 * node_ptr[node] + 4 * node; }
+    // Work before a node, in edges: a group costs about two edges (one product), a node what the caller says.
+    int64_t work(int64_t node, int64_t node_cost) const { return edge_begin(node) + 2 * node_ptr[node] + node_cost * node; }
 };
 
 // A place in the sorted edges. `edge` is the first edge of `node`, except where a cut falls inside a node that has more
@@ -30,8 +30,13 @@ struct Cut {
     int64_t edge;
 };
 
+// What a node costs beside its edges, in edges: in propagation its row is begun and written, in a layer the linear map
+// (two squares of the channels, at two vectors a cycle) comes on top.
+constexpr int64_t kPropagated = 4;
+constexpr int64_t updated(int64_t channels) { return kPropagated + channels * 4 / 3; }
+
 // The cuts 0 .. parts of the graph; the array must hold parts + 1.
-void cut_evenly(const Graph& graph, int64_t parts, Cut* cuts);
+void cut_evenly(const Graph& graph, int64_t node_cost, int64_t parts, Cut* cuts);
 
 // The same graph with its nodes numbered anew, in the order in which its edges are read fastest; arrays to be written.
 struct Renumbered {

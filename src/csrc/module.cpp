@@ -53,7 +53,7 @@ struct Work {
           carry(new T[queries * parts * channels]),
           args{graph, Algebra(algebra), queries, channels, at<const T>(x), at<const T>(relation), relation_stride, at<T>(out),
                parts, cuts.data(), carry.get(), threads} {
-        cut_evenly(graph, parts, cuts.data());
+        cut_evenly(graph, kPropagated, parts, cuts.data());
     }
 };
 
@@ -87,7 +87,7 @@ void layer(const Graph& graph, int algebra, int64_t queries, int64_t channels, u
     T* padded_bias = packed.data() + 2 * channels * width;
     kernels.pack_layer(at<const T>(weight), at<const T>(bias), channels, packed.data(), padded_bias);
     std::vector<Cut> cuts(parts + 1);
-    cut_evenly(graph, parts, cuts.data());
+    cut_evenly(graph, updated(channels), parts, cuts.data());
     kernels.layer({graph, Algebra(algebra), queries, channels, at<const T>(x), at<const T>(relation),
                    at<const int64_t>(which), at<const int64_t>(source), at<const T>(boundary), packed.data(), padded_bias,
                    at<const T>(norm_weight), at<const T>(norm_bias), T(eps), at<T>(out), parts, cuts.data(), pieces.data(),
@@ -142,6 +142,12 @@ bool is_sound(const Graph& graph, int64_t groups, int64_t edges) {
     return inside;
 }
 
+bool are_below(uintptr_t ids, int64_t count, int64_t limit) {
+    bool inside = true;
+    for (int64_t i = 0; i < count; ++i) inside &= at<const int64_t>(ids)[i] >= 0 && at<const int64_t>(ids)[i] < limit;
+    return inside;
+}
+
 // Ask the allocator to keep what is freed instead of handing it back: a training step frees and takes the same large
 // blocks again and again, and every fresh page costs a trap and a clearing. False where the allocator can't be asked.
 bool retain_freed_memory() {
@@ -186,7 +192,9 @@ NB_MODULE(_native, module) {
         [](Graph* self, int64_t num_nodes, int64_t num_types, std::vector<uintptr_t> arrays) {
             if (arrays.size() != 5) throw nb::value_error("five arrays make a graph");
             new (self) Graph(graph_at(num_nodes, num_types, arrays));
-        });
+        })
+        .def_ro("num_nodes", &Graph::num_nodes)
+        .def_ro("num_types", &Graph::num_types);
     module.def("isa", [] { return chosen->name; });
     module.def("use_isa", &use_isa);
     module.def("has_threads", [] {
@@ -205,6 +213,7 @@ NB_MODULE(_native, module) {
     module.def("wish_large_pages", &wish_large_pages);
     module.def("parts_per_query", &parts_per_query);
     module.def("is_sound", &is_sound);
+    module.def("are_below", &are_below);
     module.def("renumber", [](const Graph& graph, std::vector<uintptr_t> to) {
         if (to.size() != 5) throw nb::value_error("five arrays make a renumbered graph");
         nb::gil_scoped_release release;

@@ -65,17 +65,16 @@ GAMMA_INLINE void fetch(const T* row, int64_t half) {
 
 // Sum over the edges first .. last of one node, of `C` vectors per component beginning at channel `offset`.
 // `group` is the group of the first edge. The sum is added to what `out` holds if the query says so.
-// `width` is the number of channels where it is known to the compiler, else 0.
-template <class V, int C, int width, Algebra A, bool backward, class T>
+// `width` is the number of channels where it is known to the compiler, else 0. `far` rows are fetched ahead.
+template <class V, int C, int width, Algebra A, bool backward, bool far, class T>
 static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset, int64_t group, int64_t first, int64_t last,
                       T* out) {
     using L = Lanes<V, T>;
     constexpr int K = components(A);
     const int64_t channels = width ? width : query.channels, half = channels / 2;
     const int32_t* neighbour = graph.neighbour;
-    const int64_t end_of_edges = graph.num_edges() - 1;
+    const int64_t ahead = last + kAhead <= graph.num_edges() ? kAhead : 0;
     const T* x = query.x + offset;
-    const bool far = graph.num_nodes * channels * int64_t(sizeof(T)) > kNear;
     V acc[C][K];
     GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
         acc[c][k] = query.accumulate ? L::load(out + offset + c * L::count + k * half) : V{};
@@ -87,19 +86,22 @@ static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset,
         const T* row = x + channels * neighbour[edge];
         GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
             sum[c][k] = L::load(row + c * L::count + k * half);
-        if (far) fetch<C * sizeof(V), K>(x + channels * neighbour[smaller(edge + kAhead, end_of_edges)], half);
+        if (far) fetch<C * sizeof(V), K>(x + channels * neighbour[edge + ahead], half);
         GAMMA_ROLLED for (++edge; edge < stop; ++edge) {
             row = x + channels * neighbour[edge];
             GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
                 sum[c][k] += L::load(row + c * L::count + k * half);
-            if (far) fetch<C * sizeof(V), K>(x + channels * neighbour[smaller(edge + kAhead, end_of_edges)], half);
+            if (far) fetch<C * sizeof(V), K>(x + channels * neighbour[edge + ahead], half);
         }
         int64_t type = graph.group_type[group];
         if constexpr (backward) type = graph.inverse[type];
         const T* relation = query.relation + channels * type + offset;
         GAMMA_UNROLL for (int c = 0; c < C; ++c) {
             V r[K];
-            GAMMA_UNROLL for (int k = 0; k < K; ++k) r[k] = L::load(relation + c * L::count + k * half);
+            GAMMA_UNROLL for (int k = 0; k < K; ++k) {
+                r[k] = L::load(relation + c * L::count + k * half);
+                if (K > 1 && c > 0) GAMMA_KEEP(r[k]);  // in the registers of the sums used up before
+            }
             multiply_add<A, backward>(acc[c], sum[c], r);
         }
         if constexpr (backward) {
@@ -121,24 +123,31 @@ static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset,
 }
 
 // The same for the whole row: as many wide chunks as fit, then narrower ones, then single channels.
-template <Algebra A, bool backward, class T>
-static void sum_row(const Graph& graph, const Query<T>& query, int64_t group, int64_t first, int64_t last, T* out) {
+template <Algebra A, bool backward, bool far, class T>
+static void sum_chunks(const Graph& graph, const Query<T>& query, int64_t group, int64_t first, int64_t last, T* out) {
     using V = Vec<T>;
     constexpr int64_t lanes = Lanes<V, T>::count;
     constexpr int widest = 8 / components(A);  // sums and results together fill the sixteen registers of AVX2
     constexpr int usual = 64, usual_chunk = smaller<int>(widest, usual / components(A) / lanes);
     if (query.channels == usual) {
         for (int64_t at = 0; at < usual / components(A); at += usual_chunk * lanes)
-            sum_chunk<V, usual_chunk, usual, A, backward>(graph, query, at, group, first, last, out);
+            sum_chunk<V, usual_chunk, usual, A, backward, far>(graph, query, at, group, first, last, out);
         return;
     }
     const int64_t width = query.channels / components(A);
     int64_t at = 0;
     for (; at + 4 * lanes <= width; at += 4 * lanes)
-        sum_chunk<V, 4, 0, A, backward>(graph, query, at, group, first, last, out);
-    for (; at + lanes <= width; at += lanes) sum_chunk<V, 1, 0, A, backward>(graph, query, at, group, first, last, out);
-    for (; at + 2 <= width; at += 2) sum_chunk<T, 2, 0, A, backward>(graph, query, at, group, first, last, out);
-    for (; at < width; ++at) sum_chunk<T, 1, 0, A, backward>(graph, query, at, group, first, last, out);
+        sum_chunk<V, 4, 0, A, backward, far>(graph, query, at, group, first, last, out);
+    for (; at + lanes <= width; at += lanes) sum_chunk<V, 1, 0, A, backward, far>(graph, query, at, group, first, last, out);
+    for (; at + 2 <= width; at += 2) sum_chunk<T, 2, 0, A, backward, far>(graph, query, at, group, first, last, out);
+    for (; at < width; ++at) sum_chunk<T, 1, 0, A, backward, far>(graph, query, at, group, first, last, out);
+}
+
+template <Algebra A, bool backward, class T>
+static void sum_row(const Graph& graph, const Query<T>& query, int64_t group, int64_t first, int64_t last, T* out) {
+    const bool far = graph.num_nodes * query.channels * int64_t(sizeof(T)) > kNear;
+    auto sum = far ? sum_chunks<A, backward, true, T> : sum_chunks<A, backward, false, T>;
+    sum(graph, query, group, first, last, out);
 }
 
 // One part of one query. A node that the part before began is summed into `carry`; all others go to `out`.

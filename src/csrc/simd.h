@@ -25,6 +25,14 @@
 #undef GAMMA_VECTOR_BYTES
 #endif
 
+// A value that the compiler must keep in a register: it would read it from memory again at every use, and with sixteen
+// registers it is the loads that bound a sum over edges.
+#if defined(__GNUC__) && defined(__x86_64__) && GAMMA_REGISTERS == 16
+#define GAMMA_KEEP(value) __asm__("" : "+x"(value))
+#else
+#define GAMMA_KEEP(value) ((void)0)
+#endif
+
 // Everything below is compiled once per instruction set: it must live in that set's own namespace, or the linker would
 // merge equal names and run AVX-512 code on a machine that has none. For the same reason no std templates are used here.
 namespace GAMMA_ISA_NAMESPACE {

@@ -71,8 +71,9 @@ def layer_forward(
             "norm bias": (weights.norm_bias, (D,)),
         },
     )
+    which_B, source_B = which_B.contiguous(), source_B.contiguous()
     for name, ids, limit in (("which", which_B, U), ("source", source_B, N)):
-        if ids.shape != (B,) or ids.dtype != torch.int64 or bool(((ids < 0) | (ids >= limit)).any()):
+        if ids.shape != (B,) or ids.dtype != torch.int64 or not native.are_below(ids, limit):
             raise ValueError(f"{name}: wanted {B} ids below {limit}, found {ids.tolist()[:8]} {ids.dtype}")
     if saved is not None and (x_BND is None or not all(tensor.is_contiguous() for tensor in saved)):
         raise ValueError("a backward pass needs the states, and dense tensors to save into")
@@ -81,7 +82,7 @@ def layer_forward(
     # Dense copies, held here until the call is done.
     held = [tensor.contiguous() for tensor in (table_URD, which_B, source_B, boundary_BD, *weights[:4])]
     x = None if x_BND is None else x_BND.contiguous()
-    native.run_layer(native.arrays(edges), algebra, x, held, weights.eps, out_BND, saved or ())
+    native.run_layer(native.graph_of(edges), algebra, x, held, weights.eps, out_BND, saved or ())
     return out_BND
 
 

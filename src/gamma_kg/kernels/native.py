@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import cache
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch  # before _native: torch brings the OpenMP runtime that both then share
 from torch import Tensor
@@ -110,20 +110,32 @@ def supports(x: Tensor, relation: Tensor, algebra: str) -> bool:
     )
 
 
-_sound: weakref.WeakSet[Edges] = weakref.WeakSet()
+_graphs: weakref.WeakKeyDictionary[Edges, Any] = weakref.WeakKeyDictionary()
 
 
-def arrays(edges: Edges) -> EdgeArrays:
-    """The arrays of `edges`, looked through once for ids outside their range."""
-    found = EdgeArrays(edges.node_ptr, edges.group_type, edges.group_ptr, edges.neighbour, edges.inverse)
-    if not torch.compiler.is_compiling() and edges not in _sound:
-        if not _loaded().is_sound(graph(found), edges.num_groups, edges.num_edges):
+def graph_of(edges: Edges) -> Any:
+    """The native view of `edges`, looked through once for ids outside their range and kept as long as they live."""
+    found = _graphs.get(edges)
+    if found is None:
+        found = graph_at(_arrays(edges))
+        if not _loaded().is_sound(found, edges.num_groups, edges.num_edges):
             raise DataError(f"{edges!r}: pointers or ids are out of range")
-        _sound.add(edges)
+        _graphs[edges] = found
     return found
 
 
-def graph(edges: EdgeArrays) -> object:
+def arrays(edges: Edges) -> EdgeArrays:
+    """The arrays of `edges`, found sound."""
+    if not torch.compiler.is_compiling():
+        graph_of(edges)
+    return _arrays(edges)
+
+
+def _arrays(edges: Edges) -> EdgeArrays:
+    return EdgeArrays(edges.node_ptr, edges.group_type, edges.group_ptr, edges.neighbour, edges.inverse)
+
+
+def graph_at(edges: EdgeArrays) -> Any:
     """The native view of edge arrays; valid as long as they live."""
     for name, array, dtype in zip(EdgeArrays._fields, edges, _EDGE_DTYPES, strict=True):
         if array.dtype != dtype or array.dim() != 1 or not array.is_contiguous() or array.device.type != "cpu":
@@ -134,30 +146,34 @@ def graph(edges: EdgeArrays) -> object:
     return _loaded().Graph(num_nodes, num_types, [array.data_ptr() for array in edges])
 
 
+def are_below(ids: Tensor, limit: int) -> bool:
+    """Whether all of these int64 ids are in 0 .. limit - 1."""
+    return bool(_loaded().are_below(ids.data_ptr(), ids.numel(), limit))
+
+
 def renumber(edges: EdgeArrays, place: Tensor, result: EdgeArrays) -> None:
     """Write the new number of each node to `place`, the edges under these numbers to `result` (all but inverses)."""
-    _loaded().renumber(graph(edges), [place.data_ptr(), *(array.data_ptr() for array in result[:4])])
+    _loaded().renumber(graph_at(edges), [place.data_ptr(), *(array.data_ptr() for array in result[:4])])
 
 
 _EDGE_DTYPES = (torch.int64, torch.int32, torch.int64, torch.int32, torch.int32)
 
 
-def propagate_forward(edges: EdgeArrays, x_BND: Tensor, relation_BRD: Tensor, algebra: str) -> Tensor:
+def propagate_forward(graph: Any, x_BND: Tensor, relation_BRD: Tensor, algebra: str) -> Tensor:
     """Sum of messages at every node; see `gamma_kg.kernels.propagate`."""
-    native, x, relation, stride = _checked(edges, x_BND, relation_BRD, algebra)
+    native, x, relation, stride = _checked(graph, x_BND, relation_BRD, algebra)
     out = torch.empty_like(x)
-    view, threads = graph(edges), torch.get_num_threads()
-    B, _, D = x.shape
-    parts = native.parts_per_query(view, B, D, threads)
+    threads, (B, _, D) = torch.get_num_threads(), x.shape
+    parts = native.parts_per_query(graph, B, D, threads)
     _typed(native, "propagate", x)(
-        view, ALGEBRA_IDS[algebra], B, D,
+        graph, ALGEBRA_IDS[algebra], B, D,
         x.data_ptr(), relation.data_ptr(), stride, out.data_ptr(), parts, threads,
     )  # fmt: skip
     return out
 
 
 def propagate_backward(
-    edges: EdgeArrays,
+    graph: Any,
     gradient_BND: Tensor,
     x_BND: Tensor,
     relation_BRD: Tensor,
@@ -165,19 +181,18 @@ def propagate_backward(
     add_to: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Gradients of `propagate_forward` for x and relation; the former is added to `add_to` if that is given."""
-    native, x, relation, stride = _checked(edges, x_BND, relation_BRD, algebra)
+    native, x, relation, stride = _checked(graph, x_BND, relation_BRD, algebra)
     gradient = gradient_BND.contiguous()
     if gradient.shape != x.shape or gradient.dtype != x.dtype:
         raise ValueError(f"gradient {shown(gradient)} does not fit states {shown(x)}")
     grad_x = torch.empty_like(x) if add_to is None else add_to
     if grad_x.shape != x.shape or grad_x.dtype != x.dtype or not grad_x.is_contiguous():
         raise ValueError(f"gradient to add to: wanted dense {shown(x)}, found {shown(grad_x)}")
-    view, threads = graph(edges), torch.get_num_threads()
-    (B, _, D), R = x.shape, relation.shape[1]
-    parts = native.parts_per_query(view, B, D, threads)
+    threads, (B, _, D), R = torch.get_num_threads(), x.shape, relation.shape[1]
+    parts = native.parts_per_query(graph, B, D, threads)
     tables = x.new_zeros(B, parts, R, D)
     _typed(native, "propagate_backward", x)(
-        view, ALGEBRA_IDS[algebra], B, D,
+        graph, ALGEBRA_IDS[algebra], B, D,
         gradient.data_ptr(), relation.data_ptr(), stride, grad_x.data_ptr(), parts, threads,
         x.data_ptr(), tables.data_ptr(), add_to is not None,
     )  # fmt: skip
@@ -187,7 +202,7 @@ def propagate_backward(
 
 
 def run_layer(
-    edges: EdgeArrays,
+    graph: Any,
     algebra: str,
     x_BND: Tensor | None,
     dense: Sequence[Tensor],
@@ -200,11 +215,11 @@ def run_layer(
     `dense`: relation tables, table of each query, source, boundary, weight, bias, norm weight, norm bias.
     `saved`: nothing, or what a backward pass wants: aggregates, normalised values, scales.
     """
-    native, view, threads = _loaded(), graph(edges), torch.get_num_threads()
+    native, threads = _loaded(), torch.get_num_threads()
     B, _, D = out_BND.shape
-    parts = native.parts_per_query(view, B, D, threads)
+    parts = native.parts_per_query(graph, B, D, threads)
     _typed(native, "layer", out_BND)(
-        view, ALGEBRA_IDS[algebra], B, D, 0 if x_BND is None else x_BND.data_ptr(),
+        graph, ALGEBRA_IDS[algebra], B, D, 0 if x_BND is None else x_BND.data_ptr(),
         *(tensor.data_ptr() for tensor in dense), eps, out_BND.data_ptr(), parts, threads,
         *([tensor.data_ptr() for tensor in saved] or (0, 0, 0)),
     )  # fmt: skip
@@ -265,13 +280,11 @@ def run_score(
     )  # fmt: skip
 
 
-def _checked(
-    edges: EdgeArrays, x_BND: Tensor, relation_BRD: Tensor, algebra: str
-) -> tuple[ModuleType, Tensor, Tensor, int]:
+def _checked(graph: Any, x_BND: Tensor, relation_BRD: Tensor, algebra: str) -> tuple[ModuleType, Tensor, Tensor, int]:
     native = _loaded()
     if not supports(x_BND, relation_BRD, algebra):
         raise ValueError(f"no native path for {algebra} with {shown(x_BND)} and {shown(relation_BRD)}")
-    num_nodes, num_types = edges.node_ptr.numel() - 1, edges.inverse.numel()
+    num_nodes, num_types = graph.num_nodes, graph.num_types
     if x_BND.dim() != 3 or x_BND.shape[1] != num_nodes:
         raise ValueError(f"states: wanted (B, {num_nodes}, D), found {shown(x_BND)}")
     B, _, D = x_BND.shape

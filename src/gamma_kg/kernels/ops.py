@@ -23,8 +23,8 @@ def _propagate(
     inverse: Tensor,
     algebra: str,
 ) -> Tensor:
-    edges = EdgeArrays(node_ptr, group_type, group_ptr, neighbour, inverse)
-    return native.propagate_forward(edges, x, relation, algebra)
+    graph = native.graph_at(EdgeArrays(node_ptr, group_type, group_ptr, neighbour, inverse))
+    return native.propagate_forward(graph, x, relation, algebra)
 
 
 @torch.library.custom_op("gamma_kg::propagate_backward", mutates_args=())
@@ -39,8 +39,8 @@ def _propagate_backward(
     inverse: Tensor,
     algebra: str,
 ) -> tuple[Tensor, Tensor]:
-    edges = EdgeArrays(node_ptr, group_type, group_ptr, neighbour, inverse)
-    return native.propagate_backward(edges, gradient, x, relation, algebra)
+    graph = native.graph_at(EdgeArrays(node_ptr, group_type, group_ptr, neighbour, inverse))
+    return native.propagate_backward(graph, gradient, x, relation, algebra)
 
 
 @_propagate.register_fake
@@ -68,5 +68,9 @@ _propagate.register_autograd(_backward, setup_context=_setup_context)
 
 def propagate_native(edges: Edges, x_BND: Tensor, relation_BRD: Tensor, algebra: str) -> Tensor:
     """`propagate` by the native operator; the caller has asked `native.supports`."""
-    out: Tensor = _propagate(x_BND, relation_BRD, *native.arrays(edges), algebra)
-    return out
+    wants_gradient = torch.is_grad_enabled() and (x_BND.requires_grad or relation_BRD.requires_grad)
+    if wants_gradient or torch.compiler.is_compiling():
+        out: Tensor = _propagate(x_BND, relation_BRD, *native.arrays(edges), algebra)
+        return out
+    # Where nobody would look at the operator, its dispatch (0.1 to 0.2 ms) is spared.
+    return native.propagate_forward(native.graph_of(edges), x_BND, relation_BRD, algebra)

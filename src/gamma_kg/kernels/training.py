@@ -76,7 +76,7 @@ class _Layer(torch.autograd.Function):
         grad_weight = torch.cat([by_output @ part.reshape(-1, D) for part in (x_BND, agg_BND)], dim=1)
         grad_boundary = grad_agg[torch.arange(len(source_B)), source_B]
         grad_x, grad_relation = native.propagate_backward(
-            native.arrays(ctx.edges), grad_agg, x_BND, relation_BRD, ctx.algebra, add_to=grad_x
+            native.graph_of(ctx.edges), grad_agg, x_BND, relation_BRD, ctx.algebra, add_to=grad_x
         )
         grad_norm_weight, grad_norm_bias, grad_bias = sums.sum(0)
         parameters = grad_weight, grad_bias, grad_norm_weight, grad_norm_bias
