@@ -34,6 +34,7 @@ GRAPHS = {
     "ordinary": random_graph(1, 60, 4, 300),
     "huge degree": random_graph(2, 300, 2, 6_000, star=True),
     "dense": random_graph(3, 7, 2, 3_000),
+    "past the second cache": random_graph(4, 2_500, 5, 4_000),  # rows are fetched ahead
 }
 
 
@@ -57,4 +58,6 @@ def assert_alike(found: Tensor, wanted: Tensor) -> None:
 
 
 # Threads only matter where there is something to share.
-THREADED = [(1, name) for name in GRAPHS] + [(2, name) for name in ("ordinary", "huge degree", "emptied groups")]
+THREADED = [(1, name) for name in GRAPHS] + [
+    (2, name) for name in ("ordinary", "huge degree", "past the second cache", "emptied groups")
+]

@@ -107,6 +107,28 @@ def test_compiled_functions_keep_the_operator_whole() -> None:
         assert torch.equal(a, b)
 
 
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_without_gradients_the_short_way_gives_the_same_bits(graph: str) -> None:
+    edges = GRAPHS[graph]
+    x, relation = inputs(edges, 2, 2, 64, torch.float32)
+    by_operator = propagate(edges, x, relation, "complex")
+    with torch.no_grad():
+        assert torch.equal(propagate(edges, x, relation, "complex"), by_operator)
+
+
+def test_compiled_functions_without_gradients_keep_the_operator_too() -> None:
+    edges, kept = GRAPHS["ordinary"], []
+    x, relation = (value.detach() for value in inputs(edges, 2, 2, 8, torch.float64))
+
+    def backend(module: torch.fx.GraphModule, examples: list[torch.Tensor]) -> torch.fx.GraphModule:
+        kept.extend(str(node.target) for node in module.graph.nodes)
+        return module
+
+    found = torch.compile(lambda x: 2 * propagate(edges, x, relation, "dual"), backend=backend, fullgraph=True)(x)
+    assert torch.equal(found, 2 * propagate(edges, x, relation, "dual"))
+    assert any("gamma_kg.propagate" in target for target in kept)
+
+
 def test_gradients_pass_a_numerical_check() -> None:
     edges = random_graph(5, 5, 2, 9)
     x, relation = inputs(edges, 2, 2, 4, torch.float64)
