@@ -64,9 +64,16 @@ static void layer_part(const LayerArgs<T>& args, int64_t b, const Cut& from, con
     while (node < to.node) {
         const int64_t begin = node, count = smaller(kBlock, to.node - begin);
         T* agg = args.agg ? args.agg + b * stride + begin * channels : scratch.agg;
-        for (int64_t i = 0; i < count; ++i, ++node)
+        for (int64_t i = 0; i < count; ++i, ++node) {
+            // What the linear map will read and the residual write is on its way while neighbours are summed.
+            const int64_t line = 64 / sizeof(T);
+            for (int64_t c = 0; c < channels; c += line) {
+                GAMMA_PREFETCH(x + node * channels + c);
+                GAMMA_PREFETCH_TO_WRITE(args.out + b * stride + node * channels + c);
+            }
             sum_row<A, false>(graph, query, graph.node_ptr[node], graph.edge_begin(node), graph.edge_begin(node + 1),
                               agg + i * channels);
+        }
         if (source >= begin && source < node)
             add_row(agg + (source - begin) * channels, args.boundary + b * channels, channels);
         const T *x_rows[kBlock], *agg_rows[kBlock];

@@ -9,6 +9,7 @@
 #if defined(__GNUC__)
 #define GAMMA_INLINE inline __attribute__((always_inline))
 #define GAMMA_PREFETCH(address) __builtin_prefetch(address)
+#define GAMMA_PREFETCH_TO_WRITE(address) __builtin_prefetch(address, 1)
 #if defined(__clang__)
 #define GAMMA_UNROLL _Pragma("unroll")
 #define GAMMA_ROLLED _Pragma("nounroll")
@@ -20,6 +21,7 @@
 #else
 #define GAMMA_INLINE inline
 #define GAMMA_PREFETCH(address) ((void)(address))
+#define GAMMA_PREFETCH_TO_WRITE(address) ((void)(address))
 #define GAMMA_UNROLL
 #define GAMMA_ROLLED
 #undef GAMMA_VECTOR_BYTES

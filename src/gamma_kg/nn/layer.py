@@ -93,7 +93,8 @@ class RelationalLayer(nn.Module):
         )
 
     def _weights(self) -> LayerWeights:
-        return LayerWeights(self.linear.weight, self.linear.bias, self.norm.weight, self.norm.bias, self.norm.eps)
+        linear, norm = self.linear, self.norm  # looked up once: a module's attributes are slow, and this is asked per layer
+        return LayerWeights(linear.weight, linear.bias, norm.weight, norm.bias, norm.eps)
 
     def extra_repr(self) -> str:
         return f"{self.dim}, {self.algebra!r}"
