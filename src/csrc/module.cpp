@@ -53,7 +53,7 @@ struct Work {
           carry(new T[queries * parts * channels]),
           args{graph, Algebra(algebra), queries, channels, at<const T>(x), at<const T>(relation), relation_stride, at<T>(out),
                parts, cuts.data(), carry.get(), threads} {
-        cut_evenly(graph, kPropagated, parts, cuts.data());
+        cut_evenly(graph, kNodeCost, parts, cuts.data());
     }
 };
 
@@ -87,7 +87,7 @@ void layer(const Graph& graph, int algebra, int64_t queries, int64_t channels, u
     T* padded_bias = packed.data() + 2 * channels * width;
     kernels.pack_layer(at<const T>(weight), at<const T>(bias), channels, packed.data(), padded_bias);
     std::vector<Cut> cuts(parts + 1);
-    cut_evenly(graph, updated(channels), parts, cuts.data());
+    cut_evenly(graph, layer_node_cost(channels), parts, cuts.data());
     kernels.layer({graph, Algebra(algebra), queries, channels, at<const T>(x), at<const T>(relation),
                    at<const int64_t>(which), at<const int64_t>(source), at<const T>(boundary), packed.data(), padded_bias,
                    at<const T>(norm_weight), at<const T>(norm_bias), T(eps), at<T>(out), parts, cuts.data(), pieces.data(),
