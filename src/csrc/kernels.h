@@ -38,7 +38,7 @@ struct LayerArgs {
     int64_t queries, channels;
     const T* x;            // [B, N, D]; null: zero but for the boundary at the source
     const T* relation;     // [U, R, D]
-    const int64_t* which;  // [B]: the table of each query
+    const int64_t* which;  // [B]: the table of each query; null: the first
     const int64_t* source;  // [B]
     const T* boundary;      // [B, D]
     const T* packed;        // the half of W for x, then the half for agg; see linear.inl
@@ -56,6 +56,8 @@ struct LayerArgs {
     T* agg;
     T* normalised;
     T* scale;
+
+    const T* table(int64_t b) const { return relation + (which ? which[b] : 0) * graph.num_types * channels; }
 };
 
 // Backward through ReLU, LayerNorm and the linear map of a layer, for rows = B * N nodes.

@@ -54,7 +54,7 @@ static void layer_part(const LayerArgs<T>& args, int64_t b, const Cut& from, con
     const Graph& graph = args.graph;
     const int64_t channels = args.channels, stride = graph.num_nodes * channels;
     const T* x = args.x + b * stride;
-    const Query<T> query{x, args.relation + args.which[b] * graph.num_types * channels, channels};
+    const Query<T> query{x, args.table(b), channels};
     int64_t node = from.node;
     if (from.edge > graph.edge_begin(node)) {
         sum_row<A, false>(graph, query, from.group, from.edge, smaller(graph.edge_begin(node + 1), to.edge), carry);
@@ -139,7 +139,7 @@ static void first_layer_query(const LayerArgs<T>& args, int64_t b, Scratch<T>& s
     const int64_t channels = args.channels, half = channels / K, width = padded<T>(channels);
     const int64_t source = args.source[b];
     const T* boundary = args.boundary + b * channels;
-    const T* relation = args.relation + args.which[b] * graph.num_types * channels;
+    const T* relation = args.table(b);
     T* out = args.out + b * graph.num_nodes * channels;
 
     const Norm<T> norm{args.norm_weight, args.norm_bias, args.eps};

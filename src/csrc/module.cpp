@@ -59,8 +59,9 @@ struct Work {
 
 template <class T>
 void propagate(const Graph& graph, int algebra, int64_t queries, int64_t channels, uintptr_t x, uintptr_t relation,
-               int64_t relation_stride, uintptr_t out, int64_t parts, int threads) {
+               int64_t relation_stride, uintptr_t out, int threads) {
     nb::gil_scoped_release release;
+    const int64_t parts = parts_per_query(graph, queries, channels, threads);
     Work<T> work(graph, algebra, queries, channels, x, relation, relation_stride, out, parts, threads);
     chosen->of<T>().propagate(work.args);
 }
@@ -78,9 +79,9 @@ void propagate_backward(const Graph& graph, int algebra, int64_t queries, int64_
 template <class T>
 void layer(const Graph& graph, int algebra, int64_t queries, int64_t channels, uintptr_t x, uintptr_t relation,
            uintptr_t which, uintptr_t source, uintptr_t boundary, uintptr_t weight, uintptr_t bias, uintptr_t norm_weight,
-           uintptr_t norm_bias, double eps, uintptr_t out, int64_t parts, int threads, uintptr_t agg, uintptr_t normalised,
-           uintptr_t scale) {
+           uintptr_t norm_bias, double eps, uintptr_t out, int threads, uintptr_t agg, uintptr_t normalised, uintptr_t scale) {
     nb::gil_scoped_release release;
+    const int64_t parts = parts_per_query(graph, queries, channels, threads);
     const LayerKernels<T>& kernels = chosen->of<T>();
     const int64_t width = kernels.padded(channels);
     std::vector<T> packed((2 * channels + 1) * width), pieces(2 * queries * parts * channels);

@@ -58,38 +58,38 @@ def layer_forward(
     """
     (B, D), N, U = boundary_BD.shape, edges.num_nodes, table_URD.shape[0]
     out_BND = boundary_BD.new_empty(B, N, D) if out_BND is None else out_BND
-    which_B = torch.zeros(B, dtype=torch.int64) if which_B is None else which_B
-    _check(
-        boundary_BD,
-        {
-            "states": (x_BND, (B, N, D)),
-            "result": (out_BND, (B, N, D)),
-            "relation tables": (table_URD, (U, edges.num_types, D)),
-            "weight": (weights.weight, (D, 2 * D)),
-            "bias": (weights.bias, (D,)),
-            "norm weight": (weights.norm_weight, (D,)),
-            "norm bias": (weights.norm_bias, (D,)),
-        },
-    )
-    which_B, source_B = which_B.contiguous(), source_B.contiguous()
-    for name, ids, limit in (("which", which_B, U), ("source", source_B, N)):
-        if ids.shape != (B,) or ids.dtype != torch.int64 or not native.are_below(ids, limit):
-            raise ValueError(f"{name}: wanted {B} ids below {limit}, found {ids.tolist()[:8]} {ids.dtype}")
+    given: list[tuple[str, Tensor, tuple[int, ...]]] = [
+        ("relation tables", table_URD, (U, edges.num_types, D)),
+        ("result", out_BND, (B, N, D)),
+        ("weight", weights.weight, (D, 2 * D)),
+        ("bias", weights.bias, (D,)),
+        ("norm weight", weights.norm_weight, (D,)),
+        ("norm bias", weights.norm_bias, (D,)),
+    ]
+    if x_BND is not None:
+        given.append(("states", x_BND, (B, N, D)))
+    dtype, device = boundary_BD.dtype, boundary_BD.device
+    for name, tensor, shape in given:
+        if tensor.shape != shape or tensor.dtype != dtype or tensor.device != device:
+            raise ValueError(f"{name}: wanted {shape} {dtype}, found {native.shown(tensor)}")
+    source_B = _ids("source", source_B, B, N)
+    which_B = None if which_B is None else _ids("which", which_B, B, U)
+    if not out_BND.is_contiguous():
+        raise ValueError("the result must be dense")
     if saved is not None and (x_BND is None or not all(tensor.is_contiguous() for tensor in saved)):
         raise ValueError("a backward pass needs the states, and dense tensors to save into")
     if x_BND is not None and x_BND.data_ptr() == out_BND.data_ptr():
         raise ValueError("a layer can't write its result over its states: neighbours are still to be read")
     # Dense copies, held here until the call is done.
-    held = [tensor.contiguous() for tensor in (table_URD, which_B, source_B, boundary_BD, *weights[:4])]
-    x = None if x_BND is None else x_BND.contiguous()
-    native.run_layer(native.graph_of(edges), algebra, x, held, weights.eps, out_BND, saved or ())
+    held = [source_B, *(tensor.contiguous() for tensor in (boundary_BD, *weights[:4]))]
+    x, table = None if x_BND is None else x_BND.contiguous(), table_URD.contiguous()
+    native.run_layer(native.graph_of(edges), algebra, x, table, which_B, held, weights.eps, out_BND, saved or ())
     return out_BND
 
 
-def _check(like: Tensor, wanted: dict[str, tuple[Tensor | None, tuple[int, ...]]]) -> None:
-    for name, (tensor, shape) in wanted.items():
-        if tensor is not None and (tensor.shape != shape or tensor.dtype != like.dtype or tensor.device != like.device):
-            raise ValueError(f"{name}: wanted {shape} {like.dtype}, found {native.shown(tensor)}")
-    out = wanted["result"][0]
-    if out is not None and not out.is_contiguous():
-        raise ValueError("the result must be dense")
+def _ids(name: str, ids: Tensor, count: int, limit: int) -> Tensor:
+    """The ids, dense, as the native code takes them."""
+    ids = ids.contiguous()
+    if ids.shape != (count,) or ids.dtype != torch.int64 or not native.are_below(ids, limit):
+        raise ValueError(f"{name}: wanted {count} ids below {limit}, found {ids.tolist()[:8]} {ids.dtype}")
+    return ids

@@ -164,10 +164,8 @@ def propagate_forward(graph: Any, x_BND: Tensor, relation_BRD: Tensor, algebra: 
     native, x, relation, stride = _checked(graph, x_BND, relation_BRD, algebra)
     out = torch.empty_like(x)
     threads, (B, _, D) = torch.get_num_threads(), x.shape
-    parts = native.parts_per_query(graph, B, D, threads)
     _typed(native, "propagate", x)(
-        graph, ALGEBRA_IDS[algebra], B, D,
-        x.data_ptr(), relation.data_ptr(), stride, out.data_ptr(), parts, threads,
+        graph, ALGEBRA_IDS[algebra], B, D, x.data_ptr(), relation.data_ptr(), stride, out.data_ptr(), threads
     )  # fmt: skip
     return out
 
@@ -205,6 +203,8 @@ def run_layer(
     graph: Any,
     algebra: str,
     x_BND: Tensor | None,
+    table_URD: Tensor,
+    which_B: Tensor | None,
     dense: Sequence[Tensor],
     eps: float,
     out_BND: Tensor,
@@ -212,15 +212,14 @@ def run_layer(
 ) -> None:
     """One fused layer; `gamma_kg.kernels.fused` has checked what it hands on.
 
-    `dense`: relation tables, table of each query, source, boundary, weight, bias, norm weight, norm bias.
-    `saved`: nothing, or what a backward pass wants: aggregates, normalised values, scales.
+    `dense`: source, boundary, weight, bias, norm weight, norm bias. `saved`: nothing, or what a backward pass wants:
+    aggregates, normalised values, scales.
     """
-    native, threads = _loaded(), torch.get_num_threads()
     B, _, D = out_BND.shape
-    parts = native.parts_per_query(graph, B, D, threads)
-    _typed(native, "layer", out_BND)(
+    _typed(_loaded(), "layer", out_BND)(
         graph, ALGEBRA_IDS[algebra], B, D, 0 if x_BND is None else x_BND.data_ptr(),
-        *(tensor.data_ptr() for tensor in dense), eps, out_BND.data_ptr(), parts, threads,
+        table_URD.data_ptr(), 0 if which_B is None else which_B.data_ptr(),
+        *[tensor.data_ptr() for tensor in dense], eps, out_BND.data_ptr(), torch.get_num_threads(),
         *([tensor.data_ptr() for tensor in saved] or (0, 0, 0)),
     )  # fmt: skip
 

@@ -93,7 +93,7 @@ class RelationalLayer(nn.Module):
         )
 
     def _weights(self) -> LayerWeights:
-        linear, norm = self.linear, self.norm  # looked up once: a module's attributes are slow, and this is asked per layer
+        linear, norm = self.linear, self.norm  # looked up once: a module finds its attributes slowly
         return LayerWeights(linear.weight, linear.bias, norm.weight, norm.bias, norm.eps)
 
     def extra_repr(self) -> str:
