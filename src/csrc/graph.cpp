@@ -87,11 +87,11 @@ void renumber(const Graph& graph, const Renumbered& to) {
     }
 }
 
-int64_t parts_per_query(const Graph& graph, int64_t queries, int64_t channels, int threads) {
+int64_t parts_per_query(const Graph& graph, int64_t queries, int64_t channels, int threads, int64_t units) {
     if (threads <= 1) return 1;
     // Below some 30,000 additions a part is not worth waking a thread for.
     int64_t useful = std::max<int64_t>(graph.work(graph.num_nodes, kNodeCost) * channels / 32768, 1);
-    int64_t wanted = std::max<int64_t>((4 * threads + queries - 1) / std::max<int64_t>(queries, 1), 1);
+    int64_t wanted = std::max<int64_t>((units * threads + queries - 1) / std::max<int64_t>(queries, 1), 1);
     return std::min(useful, wanted);
 }
 

@@ -48,7 +48,9 @@ struct Renumbered {
 };
 void renumber(const Graph& graph, const Renumbered& to);
 
-// How many parts per query keep `threads` busy: several units each when they are cheap to have, none too small.
-int64_t parts_per_query(const Graph& graph, int64_t queries, int64_t channels, int threads);
+// How many parts per query keep `threads` busy: some units each, so that a thread that is held up holds up little, and none
+// too small. A backward pass takes fewer: each part sums the gradients of all relations on its own.
+constexpr int64_t kForwardUnits = 12, kBackwardUnits = 4;
+int64_t parts_per_query(const Graph& graph, int64_t queries, int64_t channels, int threads, int64_t units);
 
 }  // namespace gamma_kg

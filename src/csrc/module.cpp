@@ -61,7 +61,7 @@ template <class T>
 void propagate(const Graph& graph, int algebra, int64_t queries, int64_t channels, uintptr_t x, uintptr_t relation,
                int64_t relation_stride, uintptr_t out, int threads) {
     nb::gil_scoped_release release;
-    const int64_t parts = parts_per_query(graph, queries, channels, threads);
+    const int64_t parts = parts_per_query(graph, queries, channels, threads, kForwardUnits);
     Work<T> work(graph, algebra, queries, channels, x, relation, relation_stride, out, parts, threads);
     chosen->of<T>().propagate(work.args);
 }
@@ -81,7 +81,7 @@ void layer(const Graph& graph, int algebra, int64_t queries, int64_t channels, u
            uintptr_t which, uintptr_t source, uintptr_t boundary, uintptr_t weight, uintptr_t bias, uintptr_t norm_weight,
            uintptr_t norm_bias, double eps, uintptr_t out, int threads, uintptr_t agg, uintptr_t normalised, uintptr_t scale) {
     nb::gil_scoped_release release;
-    const int64_t parts = parts_per_query(graph, queries, channels, threads);
+    const int64_t parts = parts_per_query(graph, queries, channels, threads, kForwardUnits);
     const LayerKernels<T>& kernels = chosen->of<T>();
     const int64_t width = kernels.padded(channels);
     std::vector<T> packed((2 * channels + 1) * width), pieces(2 * queries * parts * channels);
@@ -212,7 +212,9 @@ NB_MODULE(_native, module) {
 #endif
     });
     module.def("wish_large_pages", &wish_large_pages);
-    module.def("parts_per_query", &parts_per_query);
+    module.def("backward_parts", [](const Graph& graph, int64_t queries, int64_t channels, int threads) {
+        return parts_per_query(graph, queries, channels, threads, kBackwardUnits);
+    });
     module.def("is_sound", &is_sound);
     module.def("are_below", &are_below);
     module.def("renumber", [](const Graph& graph, std::vector<uintptr_t> to) {

@@ -187,7 +187,7 @@ def propagate_backward(
     if grad_x.shape != x.shape or grad_x.dtype != x.dtype or not grad_x.is_contiguous():
         raise ValueError(f"gradient to add to: wanted dense {shown(x)}, found {shown(grad_x)}")
     threads, (B, _, D), R = torch.get_num_threads(), x.shape, relation.shape[1]
-    parts = native.parts_per_query(graph, B, D, threads)
+    parts = native.backward_parts(graph, B, D, threads)
     tables = x.new_zeros(B, parts, R, D)
     _typed(native, "propagate_backward", x)(
         graph, ALGEBRA_IDS[algebra], B, D,
