@@ -14,6 +14,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from gamma_kg.evaluation.distributed import leave_group
 from gamma_kg.training.errors import TrainingError
 
 
@@ -83,7 +84,7 @@ def join_ranks(timeout_minutes: float = 30) -> Iterator[Ranks]:
             "The last checkpoint is whole: start the same command with --resume"
         ) from error
     finally:
-        dist.destroy_process_group()
+        leave_group()
 
 
 def _is_lost_peer(error: Exception) -> bool:
