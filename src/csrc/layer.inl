@@ -57,22 +57,24 @@ static void layer_part(const LayerArgs<T>& args, int64_t b, const Cut& from, con
     const Query<T> query{x, args.table(b), channels};
     int64_t node = from.node;
     if (from.edge > graph.edge_begin(node)) {
-        sum_row<A, false>(graph, query, from.group, from.edge, smaller(graph.edge_begin(node + 1), to.edge), carry);
+        const Run rest{node, 1, from.group, from.edge, smaller(graph.edge_begin(node + 1), to.edge)};
+        sum_run<A, false>(graph, query, rest, carry);
         ++node;
     }
     const int64_t source = args.source[b];
     while (node < to.node) {
         const int64_t begin = node, count = smaller(kBlock, to.node - begin);
         T* agg = args.agg ? args.agg + b * stride + begin * channels : scratch.agg;
-        for (int64_t i = 0; i < count; ++i, ++node) {
+        while (node < begin + count) {
+            const Run run = whole_nodes(graph, node, smaller(kRun, begin + count - node));
             // What the linear map will read and the residual write is on its way while neighbours are summed.
             const int64_t line = 64 / sizeof(T);
-            for (int64_t c = 0; c < channels; c += line) {
-                GAMMA_PREFETCH(x + node * channels + c);
-                GAMMA_PREFETCH_TO_WRITE(args.out + b * stride + node * channels + c);
+            for (int64_t c = node * channels; c < (node + run.count) * channels; c += line) {
+                GAMMA_PREFETCH(x + c);
+                GAMMA_PREFETCH_TO_WRITE(args.out + b * stride + c);
             }
-            sum_row<A, false>(graph, query, graph.node_ptr[node], graph.edge_begin(node), graph.edge_begin(node + 1),
-                              agg + i * channels);
+            sum_run<A, false>(graph, query, run, agg + (node - begin) * channels);
+            node += run.count;
         }
         if (source >= begin && source < node)
             add_row(agg + (source - begin) * channels, args.boundary + b * channels, channels);
@@ -85,8 +87,10 @@ static void layer_part(const LayerArgs<T>& args, int64_t b, const Cut& from, con
         }
         update_rows(args, x_rows, agg_rows, out_rows, count, scratch.y);
     }
-    if (node == to.node && node < graph.num_nodes && to.edge > graph.edge_begin(node))
-        sum_row<A, false>(graph, query, graph.node_ptr[node], graph.edge_begin(node), to.edge, head);
+    if (node == to.node && node < graph.num_nodes && to.edge > graph.edge_begin(node)) {
+        const Run begun{node, 1, graph.node_ptr[node], graph.edge_begin(node), to.edge};
+        sum_run<A, false>(graph, query, begun, head);
+    }
 }
 
 // The rows of nodes that a cut went through: all pieces are there now.
@@ -301,9 +305,9 @@ static void pack_transposed(const T* weight, int64_t channels, T* packed) {
 
 template <class T>
 static void pack_layer(const T* weight, const T* bias, int64_t channels, T* packed, T* padded_bias) {
-    pack(weight, channels, channels, 2 * channels, packed);
-    pack(weight + channels, channels, channels, 2 * channels, packed + channels * padded<T>(channels));
-    for (int64_t c = 0; c < padded<T>(channels); ++c) padded_bias[c] = c < channels ? bias[c] : T(0);
+    pack_centred(weight, channels, channels, 2 * channels, packed);
+    pack_centred(weight + channels, channels, channels, 2 * channels, packed + channels * padded<T>(channels));
+    pack_centred(bias, channels, int64_t(1), int64_t(1), padded_bias);  // the weights of an input that is always one
 }
 
 template <class T>

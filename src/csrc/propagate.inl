@@ -50,10 +50,23 @@ struct Query {
     const T* x;
     const T* relation;
     int64_t channels;
-    const T* own = nullptr;            // backward: the state of the node at hand
-    T* relation_gradient = nullptr;    // backward: [R, D]
+    const T* states = nullptr;       // backward: the states of the forward pass
+    T* relation_gradient = nullptr;  // backward: [R, D]
     bool accumulate = false;
 };
+
+// Nodes that follow each other and are summed in one go. Their edges are first .. last, the first one in `group`: a cut may
+// have gone through the first node or the last.
+struct Run {
+    int64_t node, count, group, first, last;
+};
+
+GAMMA_INLINE Run whole_nodes(const Graph& graph, int64_t node, int64_t count) {
+    return {node, count, graph.node_ptr[node], graph.edge_begin(node), graph.edge_begin(node + count)};
+}
+
+// So few that their rows stay in the first cache, should the channels take several passes.
+constexpr int64_t kRun = 6;
 
 // Ask for `bytes` of each component of a row. Lines come in pairs: the processor fetches the other one of 128 bytes by itself,
 // and asking for it as well would take a load's place.
@@ -63,116 +76,137 @@ GAMMA_INLINE void fetch(const T* row, int64_t half) {
         GAMMA_PREFETCH(reinterpret_cast<const char*>(row + k * half) + line);
 }
 
-// Sum over the edges first .. last of one node, of `C` vectors per component beginning at channel `offset`.
-// `group` is the group of the first edge. The sum is added to what `out` holds if the query says so.
-// `width` is the number of channels where it is known to the compiler, else 0. `far` rows are fetched ahead.
+// Sums of a run, of `C` vectors per component beginning at channel `offset`; added to what `out` holds if the query says so.
+// `width` is the number of channels where it is known to the compiler, else 0. `far` rows are fetched ahead, and there are
+// `kAhead` edges more behind the run.
+//
+// The number of a row is read one edge, that of a relation one group before it is needed, across the borders of nodes; at
+// the end of all edges the last number is read again.
 template <class V, int C, int width, Algebra A, bool backward, bool far, class T>
-static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset, int64_t group, int64_t first, int64_t last,
-                      T* out) {
+static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset, const Run& run, T* out) {
     using L = Lanes<V, T>;
     constexpr int K = components(A);
     const int64_t channels = width ? width : query.channels, half = channels / 2;
-    const int32_t* neighbour = graph.neighbour;
-    const int64_t ahead = last + kAhead <= graph.num_edges() ? kAhead : 0;
-    const T* x = query.x + offset;
-    V acc[C][K];
-    GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
-        acc[c][k] = query.accumulate ? L::load(out + offset + c * L::count + k * half) : V{};
-
-    GAMMA_ROLLED for (int64_t edge = first; edge < last; ++group) {
-        int64_t stop = smaller(graph.group_ptr[group + 1], last);
-        if (edge == stop) continue;  // a group whose edges have all been taken out
-        V sum[C][K];
-        const T* row = x + channels * neighbour[edge];
-        GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
-            sum[c][k] = L::load(row + c * L::count + k * half);
-        if (far) fetch<C * sizeof(V), K>(x + channels * neighbour[edge + ahead], half);
-        GAMMA_ROLLED for (++edge; edge < stop; ++edge) {
-            row = x + channels * neighbour[edge];
-            GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
-                sum[c][k] += L::load(row + c * L::count + k * half);
-            if (far) fetch<C * sizeof(V), K>(x + channels * neighbour[edge + ahead], half);
-        }
-        int64_t type = graph.group_type[group];
+    const int32_t *const neighbour = graph.neighbour, *const group_type = graph.group_type;
+    const int64_t *const group_ptr = graph.group_ptr, *node_end = graph.node_ptr + run.node;
+    const int64_t last_edge = graph.num_edges() - 1, last_group = graph.node_ptr[graph.num_nodes] - 1;
+    const T *const x = query.x + offset, *const relations = query.relation + offset;
+    const T* own = query.states + channels * run.node + offset;
+    auto row_of = [&](int64_t edge) { return x + channels * neighbour[far ? edge : smaller(edge, last_edge)]; };
+    auto relation_of = [&](int64_t group) {
+        int64_t type = group_type[group];
         if constexpr (backward) type = graph.inverse[type];
-        const T* relation = query.relation + channels * type + offset;
-        GAMMA_UNROLL for (int c = 0; c < C; ++c) {
-            V r[K];
-            GAMMA_UNROLL for (int k = 0; k < K; ++k) {
-                r[k] = L::load(relation + c * L::count + k * half);
-                if (K > 1 && c > 0) GAMMA_KEEP(r[k]);  // in the registers of the sums used up before
+        return relations + channels * type;
+    };
+    int64_t edge = run.first, group = run.group, next_stop = group_ptr[group + 1];
+    const T *row = row_of(edge), *next_relation = relation_of(group);
+    out += offset;
+    for (int64_t left = run.count; left; --left, out += channels, own += channels) {
+        ++node_end;
+        const int64_t end = left > 1 ? group_ptr[*node_end] : run.last;
+        V acc[C][K];
+        GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
+            acc[c][k] = query.accumulate ? L::load(out + c * L::count + k * half) : V{};
+        GAMMA_ROLLED while (edge < end) {
+            const int64_t stop = smaller(next_stop, end);
+            const T* const relation = next_relation;
+            group = far ? group + 1 : smaller(group + 1, last_group);
+            next_stop = group_ptr[group + 1];
+            next_relation = relation_of(group);
+            if (edge == stop) continue;  // a group whose edges have all been taken out
+            V sum[C][K];
+            const T* next_row = row_of(edge + 1);
+            GAMMA_BEFORE(next_relation, row);
+            GAMMA_BEFORE(next_row, row);
+            GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
+                sum[c][k] = L::load(row + c * L::count + k * half);
+            if (far) fetch<C * sizeof(V), K>(row_of(edge + kAhead), half);
+            row = next_row;
+            GAMMA_ROLLED for (++edge; edge < stop; ++edge) {
+                next_row = row_of(edge + 1);
+                GAMMA_BEFORE(next_row, row);
+                GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
+                    sum[c][k] += L::load(row + c * L::count + k * half);
+                if (far) fetch<C * sizeof(V), K>(row_of(edge + kAhead), half);
+                row = next_row;
             }
-            multiply_add<A, backward>(acc[c], sum[c], r);
-        }
-        if constexpr (backward) {
-            T* gradient = query.relation_gradient + channels * type + offset;
-            const T* own = query.own + offset;
             GAMMA_UNROLL for (int c = 0; c < C; ++c) {
-                V total[K], state[K];
+                V r[K];
                 GAMMA_UNROLL for (int k = 0; k < K; ++k) {
-                    total[k] = L::load(gradient + c * L::count + k * half);
-                    state[k] = L::load(own + c * L::count + k * half);
+                    r[k] = L::load(relation + c * L::count + k * half);
+                    if (K > 1 && c > 0) GAMMA_KEEP(r[k]);  // in the registers of the sums used up before
                 }
-                multiply_add<A, true>(total, sum[c], state);
-                GAMMA_UNROLL for (int k = 0; k < K; ++k) L::store(gradient + c * L::count + k * half, total[k]);
+                multiply_add<A, backward>(acc[c], sum[c], r);
+            }
+            if constexpr (backward) {
+                T* gradient = query.relation_gradient + (relation - query.relation);
+                GAMMA_UNROLL for (int c = 0; c < C; ++c) {
+                    V total[K], state[K];
+                    GAMMA_UNROLL for (int k = 0; k < K; ++k) {
+                        total[k] = L::load(gradient + c * L::count + k * half);
+                        state[k] = L::load(own + c * L::count + k * half);
+                    }
+                    multiply_add<A, true>(total, sum[c], state);
+                    GAMMA_UNROLL for (int k = 0; k < K; ++k) L::store(gradient + c * L::count + k * half, total[k]);
+                }
             }
         }
+        GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
+            L::store(out + c * L::count + k * half, acc[c][k]);
     }
-    GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
-        L::store(out + offset + c * L::count + k * half, acc[c][k]);
 }
 
-// The same for the whole row: as many wide chunks as fit, then narrower ones, then single channels.
+// The same for whole rows: as many wide chunks as fit, then narrower ones, then single channels.
 template <Algebra A, bool backward, bool far, class T>
-static void sum_chunks(const Graph& graph, const Query<T>& query, int64_t group, int64_t first, int64_t last, T* out) {
+static void sum_chunks(const Graph& graph, const Query<T>& query, const Run& run, T* out) {
     using V = Vec<T>;
     constexpr int64_t lanes = Lanes<V, T>::count;
     constexpr int widest = 8 / components(A);  // sums and results together fill the sixteen registers of AVX2
     constexpr int usual = 64, usual_chunk = smaller<int>(widest, usual / components(A) / lanes);
     if (query.channels == usual) {
         for (int64_t at = 0; at < usual / components(A); at += usual_chunk * lanes)
-            sum_chunk<V, usual_chunk, usual, A, backward, far>(graph, query, at, group, first, last, out);
+            sum_chunk<V, usual_chunk, usual, A, backward, far>(graph, query, at, run, out);
         return;
     }
     const int64_t width = query.channels / components(A);
     int64_t at = 0;
-    for (; at + 4 * lanes <= width; at += 4 * lanes)
-        sum_chunk<V, 4, 0, A, backward, far>(graph, query, at, group, first, last, out);
-    for (; at + lanes <= width; at += lanes) sum_chunk<V, 1, 0, A, backward, far>(graph, query, at, group, first, last, out);
-    for (; at + 2 <= width; at += 2) sum_chunk<T, 2, 0, A, backward, far>(graph, query, at, group, first, last, out);
-    for (; at < width; ++at) sum_chunk<T, 1, 0, A, backward, far>(graph, query, at, group, first, last, out);
+    for (; at + 4 * lanes <= width; at += 4 * lanes) sum_chunk<V, 4, 0, A, backward, far>(graph, query, at, run, out);
+    for (; at + lanes <= width; at += lanes) sum_chunk<V, 1, 0, A, backward, far>(graph, query, at, run, out);
+    for (; at + 2 <= width; at += 2) sum_chunk<T, 2, 0, A, backward, far>(graph, query, at, run, out);
+    for (; at < width; ++at) sum_chunk<T, 1, 0, A, backward, far>(graph, query, at, run, out);
 }
 
 template <Algebra A, bool backward, class T>
-static void sum_row(const Graph& graph, const Query<T>& query, int64_t group, int64_t first, int64_t last, T* out) {
-    const bool far = graph.num_nodes * query.channels * int64_t(sizeof(T)) > kNear;
+static void sum_run(const Graph& graph, const Query<T>& query, const Run& run, T* out) {
+    if (run.first == graph.num_edges()) {  // nothing left to read a number of
+        if (!query.accumulate)
+            for (int64_t i = 0; i < run.count * query.channels; ++i) out[i] = 0;
+        return;
+    }
+    const bool far = graph.num_nodes * query.channels * int64_t(sizeof(T)) > kNear && run.last + kAhead <= graph.num_edges();
     auto sum = far ? sum_chunks<A, backward, true, T> : sum_chunks<A, backward, false, T>;
-    sum(graph, query, group, first, last, out);
+    sum(graph, query, run, out);
 }
 
 // One part of one query. A node that the part before began is summed into `carry`; all others go to `out`.
 template <Algebra A, bool backward, class T>
-static void sum_part(const PropagateArgs<T>& args, Query<T> query, const T* states, const Cut& from, const Cut& to, T* out,
-                     T* carry) {
+static void sum_part(const PropagateArgs<T>& args, Query<T> query, const Cut& from, const Cut& to, T* out, T* carry) {
     const Graph& graph = args.graph;
-    const int64_t channels = args.channels;
     int64_t node = from.node;
     if (from.edge > graph.edge_begin(node)) {
-        int64_t last = smaller(graph.edge_begin(node + 1), to.edge);
-        if (backward) query.own = states + channels * node;
-        query.accumulate = false;
-        sum_row<A, backward>(graph, query, from.group, from.edge, last, carry);
-        query.accumulate = args.accumulate;
+        const Run rest{node, 1, from.group, from.edge, smaller(graph.edge_begin(node + 1), to.edge)};
+        sum_run<A, backward>(graph, query, rest, carry);
         ++node;
     }
-    for (; node < to.node; ++node) {
-        if (backward) query.own = states + channels * node;
-        sum_row<A, backward>(graph, query, graph.node_ptr[node], graph.edge_begin(node), graph.edge_begin(node + 1),
-                             out + channels * node);
+    query.accumulate = args.accumulate;
+    while (node < to.node) {
+        const Run run = whole_nodes(graph, node, smaller(kRun, to.node - node));
+        sum_run<A, backward>(graph, query, run, out + args.channels * node);
+        node += run.count;
     }
     if (node == to.node && node < graph.num_nodes && to.edge > graph.edge_begin(node)) {
-        if (backward) query.own = states + channels * node;
-        sum_row<A, backward>(graph, query, graph.node_ptr[node], graph.edge_begin(node), to.edge, out + channels * node);
+        const Run begun{node, 1, graph.node_ptr[node], graph.edge_begin(node), to.edge};
+        sum_run<A, backward>(graph, query, begun, out + args.channels * node);
     }
 }
 
@@ -186,10 +220,9 @@ static void run(const PropagateArgs<T>& args, const T* states, T* relation_gradi
     for (int64_t unit = 0; unit < units; ++unit) {
         const int64_t b = unit / args.parts, part = unit % args.parts;
         Query<T> query{args.x + b * state_stride, args.relation + b * args.relation_stride, args.channels};
-        if (backward) query.relation_gradient = relation_gradient + unit * table;
-        query.accumulate = args.accumulate;
-        sum_part<A, backward>(args, query, backward ? states + b * state_stride : nullptr, args.cuts[part],
-                              args.cuts[part + 1], args.out + b * state_stride, args.carry + unit * args.channels);
+        if (backward) query.states = states + b * state_stride, query.relation_gradient = relation_gradient + unit * table;
+        sum_part<A, backward>(args, query, args.cuts[part], args.cuts[part + 1], args.out + b * state_stride,
+                              args.carry + unit * args.channels);
     }
     for (int64_t unit = 0; unit < units; ++unit) {
         const Cut& from = args.cuts[unit % args.parts];

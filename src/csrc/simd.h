@@ -27,12 +27,22 @@
 #undef GAMMA_VECTOR_BYTES
 #endif
 
-// A value that the compiler must keep in a register: it would read it from memory again at every use, and with sixteen
-// registers it is the loads that bound a sum over edges.
-#if defined(__GNUC__) && defined(__x86_64__) && GAMMA_REGISTERS == 16
+// A value that the compiler must keep in a register: it would read it from memory again at every use, and it is the loads
+// that bound a sum over edges, and that a linear map has none to spare of.
+#if defined(__GNUC__) && defined(__AVX512F__)
+#define GAMMA_KEEP(value) __asm__("" : "+v"(value))
+#elif defined(__GNUC__) && defined(__x86_64__)
 #define GAMMA_KEEP(value) __asm__("" : "+x"(value))
 #else
 #define GAMMA_KEEP(value) ((void)0)
+#endif
+
+// The compiler must read `number` before anything at `row`: it would read it when it is needed, behind all the loads of the
+// row, and the processor would wait for it.
+#if defined(__GNUC__)
+#define GAMMA_BEFORE(number, row) __asm__("" : "+r"(number), "+r"(row))
+#else
+#define GAMMA_BEFORE(number, row) ((void)0)
 #endif
 
 // Everything below is compiled once per instruction set: it must live in that set's own namespace, or the linker would
