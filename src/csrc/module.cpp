@@ -76,23 +76,32 @@ void propagate_backward(const Graph& graph, int algebra, int64_t queries, int64_
     chosen->of<T>().backward({work.args, at<const T>(states), at<T>(relation_gradient)});
 }
 
+// Layers one after the other, each on the states that the one before wrote. `stages`: for each layer the addresses of its
+// relation tables, weight, bias, norm weight, norm bias and result.
 template <class T>
-void layer(const Graph& graph, int algebra, int64_t queries, int64_t channels, uintptr_t x, uintptr_t relation,
-           uintptr_t which, uintptr_t source, uintptr_t boundary, uintptr_t weight, uintptr_t bias, uintptr_t norm_weight,
-           uintptr_t norm_bias, double eps, uintptr_t out, int threads, uintptr_t agg, uintptr_t normalised, uintptr_t scale) {
+void layers(const Graph& graph, int algebra, int64_t queries, int64_t channels, uintptr_t x, uintptr_t which, uintptr_t source,
+            uintptr_t boundary, std::vector<std::vector<uintptr_t>> stages, std::vector<double> eps, int threads, uintptr_t agg,
+            uintptr_t normalised, uintptr_t scale) {
+    for (const auto& stage : stages)
+        if (stage.size() != 6 || stages.size() != eps.size()) throw nb::value_error("six arrays and a number make a layer");
     nb::gil_scoped_release release;
     const int64_t parts = parts_per_query(graph, queries, channels, threads, kForwardUnits);
     const LayerKernels<T>& kernels = chosen->of<T>();
     const int64_t width = kernels.padded(channels);
     std::vector<T> packed((2 * channels + 1) * width), pieces(2 * queries * parts * channels);
     T* padded_bias = packed.data() + 2 * channels * width;
-    kernels.pack_layer(at<const T>(weight), at<const T>(bias), channels, packed.data(), padded_bias);
     std::vector<Cut> cuts(parts + 1);
     cut_evenly(graph, layer_node_cost(channels), parts, cuts.data());
-    kernels.layer({graph, Algebra(algebra), queries, channels, at<const T>(x), at<const T>(relation),
-                   at<const int64_t>(which), at<const int64_t>(source), at<const T>(boundary), packed.data(), padded_bias,
-                   at<const T>(norm_weight), at<const T>(norm_bias), T(eps), at<T>(out), parts, cuts.data(), pieces.data(),
-                   pieces.data() + queries * parts * channels, threads, at<T>(agg), at<T>(normalised), at<T>(scale)});
+    for (size_t i = 0; i < stages.size(); ++i) {
+        const std::vector<uintptr_t>& stage = stages[i];
+        kernels.pack_layer(at<const T>(stage[1]), at<const T>(stage[2]), channels, packed.data(), padded_bias);
+        kernels.layer({graph, Algebra(algebra), queries, channels, at<const T>(x), at<const T>(stage[0]),
+                       at<const int64_t>(which), at<const int64_t>(source), at<const T>(boundary), packed.data(), padded_bias,
+                       at<const T>(stage[3]), at<const T>(stage[4]), T(eps[i]), at<T>(stage[5]), parts, cuts.data(),
+                       pieces.data(), pieces.data() + queries * parts * channels, threads, at<T>(agg), at<T>(normalised),
+                       at<T>(scale)});
+        x = stage[5];
+    }
 }
 
 template <class T>
@@ -180,7 +189,7 @@ template <class T>
 void define_kernels(nb::module_& module, const std::string& suffix) {
     module.def(("propagate" + suffix).c_str(), &propagate<T>);
     module.def(("propagate_backward" + suffix).c_str(), &propagate_backward<T>);
-    module.def(("layer" + suffix).c_str(), &layer<T>);
+    module.def(("layers" + suffix).c_str(), &layers<T>);
     module.def(("update_backward" + suffix).c_str(), &update_backward<T>);
     module.def(("score" + suffix).c_str(), &score<T>);
 }

@@ -72,9 +72,9 @@ def batch_size(model: GammaModel, kg: KnowledgeGraph, memory: int) -> int:
     """How many queries fit into `memory` bytes at once; at least one."""
     config = model.config
     floats = kg.num_entities * (config.dim * (config.num_branches + LAYER_STATES) + 2 * config.num_branches + 2)
-    # The relation vectors of a query, and the hidden layer that projects them.
+    # The relation vectors of a query for all layers, and the hidden layer that projects them.
     width = float(max(ALGEBRAS[name].relation_width for name in config.branches))
-    floats += int(2 * kg.num_relations * config.dim * (2 + width))
+    floats += int(2 * kg.num_relations * config.dim * (2 + width * config.num_layers))
     return max(1, memory // (floats * model.score.out.weight.element_size()))
 
 

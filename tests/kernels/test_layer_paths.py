@@ -9,7 +9,7 @@ from torch import Tensor
 
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels.first import first_layer
-from gamma_kg.kernels.fused import layer_forward
+from gamma_kg.kernels.fused import Stage, layers_forward
 from gamma_kg.kernels.training import layer_with_gradients
 from gamma_kg.nn.layer import RelationalLayer, initial_state
 
@@ -27,7 +27,7 @@ class Case:
         with torch.no_grad():
             self.layer.norm.weight.normal_()
             self.layer.norm.bias.normal_()
-        self.weights = self.layer._weights()
+        self.weights = self.layer.weights()
         self.source = torch.randint(edges.num_nodes, (B,))
         self.x = torch.randn(B, edges.num_nodes, D, dtype=dtype, requires_grad=True)
         self.relation = torch.randn(tables, edges.num_types, D, dtype=dtype, requires_grad=True)
@@ -35,6 +35,10 @@ class Case:
 
     def plain(self, x: Tensor) -> Tensor:
         return self.layer.plain(self.edges, x, self.relation, self.source, self.boundary)
+
+    def fused(self, x: Tensor | None, relation: Tensor, which: Tensor | None) -> Tensor:
+        stage = self.layer.stage(relation, torch.empty_like(self.x))
+        return layers_forward(self.edges, x, [stage], which, self.source, self.boundary, self.algebra)
 
     def initial(self) -> Tensor:
         return initial_state(self.edges.num_nodes, self.source, self.boundary)
@@ -50,9 +54,8 @@ def cases(graph: str) -> list[Case]:
 def test_one_pass_without_gradients_equals_the_plain_layer(graph: str, threads: int) -> None:
     for case in cases(graph):
         which = torch.arange(len(case.source)) if len(case.relation) > 1 else None
-        rest = case.relation, which, case.source, case.boundary, case.weights, case.algebra
-        assert_alike(layer_forward(case.edges, case.x, *rest), case.plain(case.x))
-        assert_alike(layer_forward(case.edges, None, *rest), case.plain(case.initial()))
+        assert_alike(case.fused(case.x, case.relation, which), case.plain(case.x))
+        assert_alike(case.fused(None, case.relation, which), case.plain(case.initial()))
 
 
 @pytest.mark.parametrize(("threads", "graph"), THREADED, indirect=["threads"])
@@ -91,10 +94,26 @@ def compare(case: Case, found: Tensor, wanted: Tensor, inputs: tuple[Tensor, ...
 def test_queries_with_one_relation_share_its_table() -> None:
     case = Case(GRAPHS["ordinary"], (5, 2, 64), "complex", torch.float64)
     which = torch.tensor([1, 0, 0, 1, 1])
-    rest = case.source, case.boundary, case.weights, "complex"
-    shared = layer_forward(case.edges, case.x, case.relation, which, *rest)
-    own = layer_forward(case.edges, case.x, case.relation[which], torch.arange(5), *rest)
-    assert torch.equal(shared, own)
+    shared = case.fused(case.x, case.relation, which)
+    assert torch.equal(shared, case.fused(case.x, case.relation[which], torch.arange(5)))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+@pytest.mark.parametrize("begins", ["initial states", "given states"])
+@torch.no_grad()
+def test_layers_in_one_call_equal_one_call_each(count: int, begins: str) -> None:
+    cases = [Case(GRAPHS["ordinary"], (3, 3, 64), "complex", torch.float32) for _ in range(count)]
+    first, which = cases[0], torch.arange(3)
+    for case in cases:
+        case.layer.linear.weight.normal_(0, 0.2)
+    x = None if begins == "initial states" else first.x
+    outs = [torch.empty_like(first.x) for _ in range(2)]
+    stages = [case.layer.stage(case.relation * (i + 1), outs[i % 2]) for i, case in enumerate(cases)]
+    found = layers_forward(first.edges, x, stages, which, first.source, first.boundary, "complex").clone()
+    for i, case in enumerate(cases):
+        case.source, case.boundary = first.source, first.boundary
+        x = case.fused(x, case.relation * (i + 1), which)
+    assert x is not None and torch.equal(found, x)
 
 
 @torch.no_grad()
@@ -102,19 +121,37 @@ def test_a_diverged_state_stays_visible() -> None:
     case = Case(GRAPHS["ordinary"], (1, 1, 64), "real", torch.float32)
     x = case.x.detach().clone()
     x[0, 7, 3] = torch.nan
-    found = layer_forward(case.edges, x, case.relation, None, case.source, case.boundary, case.weights, "real")
+    found = case.fused(x, case.relation, None)
     assert found[0, 7].isnan().all()
 
 
 @torch.no_grad()
 def test_a_layer_refuses_to_write_over_its_states_and_ids_out_of_range() -> None:
     case = Case(GRAPHS["ordinary"], (2, 2, 64), "real", torch.float32)
-    which = torch.arange(2)
-    with pytest.raises(ValueError, match="over its states"):
-        layer_forward(
-            case.edges, case.x, case.relation, which, case.source, case.boundary, case.weights, "real", case.x
-        )
-    with pytest.raises(ValueError, match="source: wanted 2 ids below 60"):
-        layer_forward(case.edges, None, case.relation, which, which + 59, case.boundary, case.weights, "real")
+    which, out = torch.arange(2), torch.empty_like(case.x)
+    rest = which, case.source, case.boundary, "real"
+    for x, results in ((case.x, [case.x]), (case.x, [out, out]), (None, [out, out])):
+        stages = [case.layer.stage(case.relation, result) for result in results]
+        with pytest.raises(ValueError, match="over its states"):
+            layers_forward(case.edges, x, stages, *rest)
     with pytest.raises(ValueError, match="which: wanted 2 ids below 2"):
-        layer_forward(case.edges, None, case.relation, which - 1, case.source, case.boundary, case.weights, "real")
+        case.fused(None, case.relation, which - 1)
+    case.source = which + 59
+    with pytest.raises(ValueError, match="source: wanted 2 ids below 60"):
+        case.fused(None, case.relation, which)
+
+
+@torch.no_grad()
+def test_layers_refuse_tensors_of_another_shape_or_type() -> None:
+    case = Case(GRAPHS["ordinary"], (2, 2, 64), "real", torch.float32)
+    which, out = torch.arange(2), torch.empty_like(case.x)
+    good = case.layer.stage(case.relation, out)
+    bad = [
+        ("relation tables", good._replace(table_URD=case.relation[:, 1:])),
+        ("norm bias", good._replace(weights=case.weights._replace(norm_bias=case.weights.norm_bias.double()))),
+        ("result", Stage(case.relation, case.weights, out[:, :-1])),
+        ("must be dense", Stage(case.relation, case.weights, out.mT.contiguous().mT)),
+    ]
+    for complaint, stage in bad:
+        with pytest.raises(ValueError, match=complaint):
+            layers_forward(case.edges, case.x, [stage], which, case.source, case.boundary, "real")

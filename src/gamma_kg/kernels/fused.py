@@ -1,10 +1,11 @@
-"""A whole relational layer in one native call, without gradients: what `nn.layer.RelationalLayer.forward` defines.
+"""Whole relational layers in one native call, without gradients: what `nn.layer.RelationalLayer.forward` defines.
 
 B queries, N nodes, R edge types, U relation tables, D channels.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -24,6 +25,14 @@ class LayerWeights(NamedTuple):
     eps: float
 
 
+class Stage(NamedTuple):
+    """One layer of several: its relation vectors, its other parameters, and where its states go."""
+
+    table_URD: Tensor
+    weights: LayerWeights
+    out_BND: Tensor
+
+
 class Saved(NamedTuple):
     """What a backward pass wants to know of a forward pass; filled by it."""
 
@@ -39,52 +48,53 @@ def can_fuse(states: Tensor, algebra: str) -> bool:
     )
 
 
-def layer_forward(
+def layers_forward(
     edges: Edges,
     x_BND: Tensor | None,
-    table_URD: Tensor,
+    stages: Sequence[Stage],
     which_B: Tensor | None,
     source_B: Tensor,
     boundary_BD: Tensor,
-    weights: LayerWeights,
     algebra: str,
-    out_BND: Tensor | None = None,
     saved: Saved | None = None,
 ) -> Tensor:
-    """New states, (B, N, D). Without `x_BND` this is the first layer, whose states are the boundary and else zero.
+    """States after the last layer, (B, N, D). Without `x_BND` they begin as the boundary, and else zero.
 
-    `which_B` says which of the tables each query uses; without it all use the first. `out_BND` is overwritten, and
-    must not be `x_BND`. `saved` is filled where a backward pass is to come, which needs `x_BND`.
+    `which_B` says which of its tables each query uses; without it all use the first. A layer must not write where it
+    reads. `saved` is filled where a backward pass is to come, which needs `x_BND` and a single layer.
     """
-    (B, D), N, U = boundary_BD.shape, edges.num_nodes, table_URD.shape[0]
-    out_BND = boundary_BD.new_empty(B, N, D) if out_BND is None else out_BND
-    given: list[tuple[str, Tensor, tuple[int, ...]]] = [
-        ("relation tables", table_URD, (U, edges.num_types, D)),
-        ("result", out_BND, (B, N, D)),
-        ("weight", weights.weight, (D, 2 * D)),
-        ("bias", weights.bias, (D,)),
-        ("norm weight", weights.norm_weight, (D,)),
-        ("norm bias", weights.norm_bias, (D,)),
-    ]
-    if x_BND is not None:
-        given.append(("states", x_BND, (B, N, D)))
+    (B, D), N, U = boundary_BD.shape, edges.num_nodes, stages[0].table_URD.shape[0]
+    shapes = (U, edges.num_types, D), (D, 2 * D), (D,), (D,), (D,), (B, N, D)
     dtype, device = boundary_BD.dtype, boundary_BD.device
-    for name, tensor, shape in given:
-        if tensor.shape != shape or tensor.dtype != dtype or tensor.device != device:
-            raise ValueError(f"{name}: wanted {shape} {dtype}, found {native.shown(tensor)}")
+    # Dense copies, held here until the call is done.
+    dense = [[tensor.contiguous() for tensor in (stage.table_URD, *stage.weights[:4])] for stage in stages]
+    given = list(zip(_STAGE_NAMES, shapes, [*zip(*dense, strict=True), [stage.out_BND for stage in stages]], strict=True))
+    if x_BND is not None:
+        given.append(("states", (B, N, D), [x_BND]))
+    for name, shape, tensors in given:
+        for tensor in tensors:
+            if tensor.shape != shape or tensor.dtype != dtype or tensor.device != device:
+                raise ValueError(f"{name}: wanted {shape} {dtype}, found {native.shown(tensor)}")
     source_B = _ids("source", source_B, B, N)
     which_B = None if which_B is None else _ids("which", which_B, B, U)
-    if not out_BND.is_contiguous():
-        raise ValueError("the result must be dense")
-    if saved is not None and (x_BND is None or not all(tensor.is_contiguous() for tensor in saved)):
-        raise ValueError("a backward pass needs the states, and dense tensors to save into")
-    if x_BND is not None and x_BND.data_ptr() == out_BND.data_ptr():
-        raise ValueError("a layer can't write its result over its states: neighbours are still to be read")
-    # Dense copies, held here until the call is done.
-    held = [source_B, *(tensor.contiguous() for tensor in (boundary_BD, *weights[:4]))]
-    x, table = None if x_BND is None else x_BND.contiguous(), table_URD.contiguous()
-    native.run_layer(native.graph_of(edges), algebra, x, table, which_B, held, weights.eps, out_BND, saved or ())
-    return out_BND
+    if saved is not None and (x_BND is None or len(stages) > 1 or not all(tensor.is_contiguous() for tensor in saved)):
+        raise ValueError("a backward pass needs the states, a single layer, and dense tensors to save into")
+    states = None if x_BND is None else x_BND.contiguous()
+    read = states
+    for stage, tensors in zip(stages, dense, strict=True):
+        if not stage.out_BND.is_contiguous():
+            raise ValueError("the result must be dense")
+        if read is not None and read.data_ptr() == stage.out_BND.data_ptr():
+            raise ValueError("a layer can't write its result over its states: neighbours are still to be read")
+        tensors.append(stage.out_BND)
+        read = stage.out_BND
+    eps = [stage.weights.eps for stage in stages]
+    boundary_BD, graph = boundary_BD.contiguous(), native.graph_of(edges)
+    native.run_layers(graph, algebra, states, which_B, source_B, boundary_BD, dense, eps, saved or ())
+    return stages[-1].out_BND
+
+
+_STAGE_NAMES = ("relation tables", "weight", "bias", "norm weight", "norm bias", "result")
 
 
 def _ids(name: str, ids: Tensor, count: int, limit: int) -> Tensor:

@@ -199,27 +199,26 @@ def propagate_backward(
     return grad_x, tables[:, 0] if parts == 1 else tables.sum(1)
 
 
-def run_layer(
+def run_layers(
     graph: Any,
     algebra: str,
     x_BND: Tensor | None,
-    table_URD: Tensor,
     which_B: Tensor | None,
-    dense: Sequence[Tensor],
-    eps: float,
-    out_BND: Tensor,
+    source_B: Tensor,
+    boundary_BD: Tensor,
+    stages: Sequence[Sequence[Tensor]],
+    eps: Sequence[float],
     saved: Sequence[Tensor],
 ) -> None:
-    """One fused layer; `gamma_kg.kernels.fused` has checked what it hands on.
+    """Fused layers, one after the other; `gamma_kg.kernels.fused` has checked what it hands on.
 
-    `dense`: source, boundary, weight, bias, norm weight, norm bias. `saved`: nothing, or what a backward pass wants:
-    aggregates, normalised values, scales.
+    A stage: relation tables, weight, bias, norm weight, norm bias, result. `saved`: nothing, or what a backward pass
+    wants of a single layer: aggregates, normalised values, scales.
     """
-    B, _, D = out_BND.shape
-    _typed(_loaded(), "layer", out_BND)(
-        graph, ALGEBRA_IDS[algebra], B, D, 0 if x_BND is None else x_BND.data_ptr(),
-        table_URD.data_ptr(), 0 if which_B is None else which_B.data_ptr(),
-        *[tensor.data_ptr() for tensor in dense], eps, out_BND.data_ptr(), torch.get_num_threads(),
+    _typed(_loaded(), "layers", boundary_BD)(
+        graph, ALGEBRA_IDS[algebra], *boundary_BD.shape, 0 if x_BND is None else x_BND.data_ptr(),
+        0 if which_B is None else which_B.data_ptr(), source_B.data_ptr(), boundary_BD.data_ptr(),
+        [[tensor.data_ptr() for tensor in stage] for stage in stages], eps, torch.get_num_threads(),
         *([tensor.data_ptr() for tensor in saved] or (0, 0, 0)),
     )  # fmt: skip
 

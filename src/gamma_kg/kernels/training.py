@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels import native
-from gamma_kg.kernels.fused import LayerWeights, Saved, layer_forward
+from gamma_kg.kernels.fused import LayerWeights, Saved, Stage, layers_forward
 
 
 def can_train_fused(x_BND: Tensor, relation_BRW: Tensor, algebra: str) -> bool:
@@ -58,9 +58,8 @@ class _Layer(torch.autograd.Function):
         which_B = torch.arange(len(source_B)) if len(relation_BRD) > 1 else None
         saved = Saved(torch.empty_like(x_BND), torch.empty_like(x_BND), x_BND.new_empty(x_BND.shape[:2]))
         weights = LayerWeights(weight, bias, norm_weight, norm_bias, eps)
-        out_BND = layer_forward(
-            edges, x_BND, relation_BRD, which_B, source_B, boundary_BD, weights, algebra, saved=saved
-        )
+        stage = Stage(relation_BRD, weights, torch.empty_like(x_BND))
+        out_BND = layers_forward(edges, x_BND, [stage], which_B, source_B, boundary_BD, algebra, saved)
         ctx.save_for_backward(source_B, x_BND, relation_BRD, weight, norm_weight, norm_bias, *saved)
         ctx.edges, ctx.algebra = edges, algebra
         return out_BND

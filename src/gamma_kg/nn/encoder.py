@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from gamma_kg.graph.edges import Edges
-from gamma_kg.kernels.fused import can_fuse
+from gamma_kg.kernels.fused import can_fuse, layers_forward
 from gamma_kg.kernels.native import empty_states
 from gamma_kg.nn.layer import RelationalLayer, initial_state
 
@@ -58,25 +58,22 @@ class Encoder(nn.Module):
         spare = [empty_states(boundary_BD, min(few, B), N, D) for _ in range(min(2, len(self.layers) - 1))]
         for start in range(0, B, few):
             part = slice(start, start + few)
-            which = None if which_B is None else which_B[part]
-            x_BND: Tensor | None = None
-            for step, layer in enumerate(self.layers):
+            asked_URD, which = _asked(relation_URD, None if which_B is None else which_B[part])
+            stages = []
+            for step, layer in enumerate(self.layers, 1 - len(self.layers)):
                 assert isinstance(layer, RelationalLayer)
-                is_last = step == len(self.layers) - 1
-                target = out_BND[part] if is_last else spare[step % 2][: len(source_B[part])]
-                table_URW, which_table = relation_tables(layer, relation_URD, which)
-                x_BND = layer.fused(edges, x_BND, table_URW, which_table, source_B[part], boundary_BD[part], target)
+                target = spare[step % len(spare)][: len(source_B[part])] if step else out_BND[part]
+                stages.append(layer.stage(layer.relation_table(asked_URD), target))
+            layers_forward(edges, None, stages, which, source_B[part], boundary_BD[part], self.algebra)
         return out_BND
 
 
-def relation_tables(
-    layer: RelationalLayer, relation_URD: Tensor | None, which_B: Tensor | None
-) -> tuple[Tensor, Tensor | None]:
-    """The layer's relation vectors for what these queries ask about, and which of them each query uses."""
+def _asked(relation_URD: Tensor | None, which_B: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    """The relation states that these queries ask about, and which of them each query uses."""
     if relation_URD is None or which_B is None:
-        return layer.relation_table(relation_URD), None
-    asked, which_table = which_B.unique(return_inverse=True)
-    return layer.relation_table(relation_URD[asked]), which_table
+        return relation_URD, None
+    asked, which_B = which_B.unique(return_inverse=True)
+    return relation_URD[asked], which_B
 
 
 def relation_of_queries(layer: RelationalLayer, relation_URD: Tensor | None, which_B: Tensor | None) -> Tensor:

@@ -16,7 +16,7 @@ from gamma_kg.algebra import ALGEBRAS
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels import propagate
 from gamma_kg.kernels.first import first_layer
-from gamma_kg.kernels.fused import LayerWeights, can_fuse, layer_forward
+from gamma_kg.kernels.fused import LayerWeights, Stage, can_fuse, layers_forward
 from gamma_kg.kernels.training import can_train_fused, layer_with_gradients
 
 
@@ -55,15 +55,16 @@ class RelationalLayer(nn.Module):
         No `x_BND` means the initial states, which are the boundary: most of them zero, which saves most of the work.
         """
         if x_BND is None and ALGEBRAS[self.algebra].bilinear:
-            return first_layer(edges, relation_BRW, source_B, boundary_BD, self._weights(), self.algebra)
+            return first_layer(edges, relation_BRW, source_B, boundary_BD, self.weights(), self.algebra)
         if x_BND is None:
             x_BND = initial_state(edges.num_nodes, source_B, boundary_BD)
         if can_fuse(x_BND, self.algebra):
             which_B = torch.arange(len(source_B)) if len(relation_BRW) > 1 else None
-            return self.fused(edges, x_BND, relation_BRW, which_B, source_B, boundary_BD)
+            stage = self.stage(relation_BRW, torch.empty_like(x_BND))
+            return layers_forward(edges, x_BND, [stage], which_B, source_B, boundary_BD, self.algebra)
         if can_train_fused(x_BND, relation_BRW, self.algebra):
             return layer_with_gradients(
-                edges, x_BND, relation_BRW, source_B, boundary_BD, self._weights(), self.algebra
+                edges, x_BND, relation_BRW, source_B, boundary_BD, self.weights(), self.algebra
             )
         return self.plain(edges, x_BND, relation_BRW, source_B, boundary_BD)
 
@@ -77,22 +78,11 @@ class RelationalLayer(nn.Module):
         hidden_BND = F.linear(x_BND, weight_x, self.linear.bias) + F.linear(agg_BND, weight_agg)
         return x_BND + F.relu(self.norm(hidden_BND))
 
-    def fused(
-        self,
-        edges: Edges,
-        x_BND: Tensor | None,
-        table_URW: Tensor,
-        which_B: Tensor | None,
-        source_B: Tensor,
-        boundary_BD: Tensor,
-        out_BND: Tensor | None = None,
-    ) -> Tensor:
-        """`forward` in one native pass, without gradients; no `x_BND` means that of the first layer."""
-        return layer_forward(
-            edges, x_BND, table_URW, which_B, source_B, boundary_BD, self._weights(), self.algebra, out_BND
-        )
+    def stage(self, table_URW: Tensor, out_BND: Tensor) -> Stage:
+        """This layer as one of those that a single native call goes through, without gradients."""
+        return Stage(table_URW, self.weights(), out_BND)
 
-    def _weights(self) -> LayerWeights:
+    def weights(self) -> LayerWeights:
         linear, norm = self.linear, self.norm  # looked up once: a module finds its attributes slowly
         return LayerWeights(linear.weight, linear.bias, norm.weight, norm.bias, norm.eps)
 
