@@ -5,6 +5,11 @@
 
 namespace gamma_kg {
 
+// Who does which unit of work: see units.h, which kernels must not include (simd.h says why).
+class Units;
+// The next unit for a thread; -1 when all are taken.
+int64_t take_unit(Units& units, int thread);
+
 // out[b, u] = sum over edges (u, r, v) of f_r(x[b, v]).  Arrays are dense: x, out [B, N, D], relation [B or 1, R, D].
 template <class T>
 struct PropagateArgs {
@@ -19,6 +24,7 @@ struct PropagateArgs {
     const Cut* cuts;  // [parts + 1]
     T* carry;         // [B, parts, D]: what a part adds to a node that an earlier part began
     int threads;
+    Units* units;  // B * parts
     bool accumulate = false;  // add to what `out` holds
 };
 
@@ -52,6 +58,7 @@ struct LayerArgs {
     T* head;   // [B, parts, D]: the beginning of the sum of a node that is cut
     T* carry;  // [B, parts, D]: the rest
     int threads;
+    Units* units;  // B * parts; in the first layer B
     // For a backward pass to come, else null: aggregates and normalised values [B, N, D], 1 / deviation [B, N].
     T* agg;
     T* normalised;

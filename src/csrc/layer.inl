@@ -124,8 +124,7 @@ static void run_layer(const LayerArgs<T>& args) {
 #pragma omp parallel num_threads(args.threads) if (args.threads > 1 && units > 1)
     {
         Scratch<T> scratch(args.channels);
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t unit = 0; unit < units; ++unit) {
+        for (int64_t unit, thread = thread_number(); (unit = take_unit(*args.units, int(thread))) >= 0;) {
             const int64_t b = unit / args.parts, part = unit % args.parts;
             layer_part<A>(args, b, args.cuts[part], args.cuts[part + 1], args.head + unit * args.channels,
                           args.carry + unit * args.channels, scratch);
@@ -205,8 +204,8 @@ static void run_first_layer(const LayerArgs<T>& args) {
         Scratch<T> scratch(args.channels);
         unsigned char* touched = static_cast<unsigned char*>(std::calloc(nodes, 1));
         int64_t* list = static_cast<int64_t*>(std::malloc(nodes * sizeof(int64_t)));
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t b = 0; b < args.queries; ++b) first_layer_query<A>(args, b, scratch, touched, list);
+        for (int64_t b, thread = thread_number(); (b = take_unit(*args.units, int(thread))) >= 0;)
+            first_layer_query<A>(args, b, scratch, touched, list);
         std::free(touched);
         std::free(list);
     }

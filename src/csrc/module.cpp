@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #endif
 
-#include "kernels.h"
+#include "units.h"
 
 namespace nb = nanobind;
 using namespace gamma_kg;
@@ -45,14 +45,16 @@ template <class T>
 struct Work {
     std::vector<Cut> cuts;
     std::unique_ptr<T[]> carry;
+    Units units;
     PropagateArgs<T> args;
 
     Work(const Graph& graph, int algebra, int64_t queries, int64_t channels, uintptr_t x, uintptr_t relation,
          int64_t relation_stride, uintptr_t out, int64_t parts, int threads)
         : cuts(parts + 1),
           carry(new T[queries * parts * channels]),
+          units(queries * parts, threads),
           args{graph, Algebra(algebra), queries, channels, at<const T>(x), at<const T>(relation), relation_stride, at<T>(out),
-               parts, cuts.data(), carry.get(), threads} {
+               parts, cuts.data(), carry.get(), threads, &units} {
         cut_evenly(graph, kNodeCost, parts, cuts.data());
     }
 };
@@ -94,12 +96,13 @@ void layers(const Graph& graph, int algebra, int64_t queries, int64_t channels, 
     cut_evenly(graph, layer_node_cost(channels), parts, cuts.data());
     for (size_t i = 0; i < stages.size(); ++i) {
         const std::vector<uintptr_t>& stage = stages[i];
+        Units units(x ? queries * parts : queries, threads);
         kernels.pack_layer(at<const T>(stage[1]), at<const T>(stage[2]), channels, packed.data(), padded_bias);
         kernels.layer({graph, Algebra(algebra), queries, channels, at<const T>(x), at<const T>(stage[0]),
                        at<const int64_t>(which), at<const int64_t>(source), at<const T>(boundary), packed.data(), padded_bias,
                        at<const T>(stage[3]), at<const T>(stage[4]), T(eps[i]), at<T>(stage[5]), parts, cuts.data(),
-                       pieces.data(), pieces.data() + queries * parts * channels, threads, at<T>(agg), at<T>(normalised),
-                       at<T>(scale)});
+                       pieces.data(), pieces.data() + queries * parts * channels, threads, &units, at<T>(agg),
+                       at<T>(normalised), at<T>(scale)});
         x = stage[5];
     }
 }

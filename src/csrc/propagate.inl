@@ -6,6 +6,10 @@
 #include "kernels.h"
 #include "simd.h"
 
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
 namespace GAMMA_ISA_NAMESPACE {
 
 using gamma_kg::Algebra;
@@ -13,6 +17,16 @@ using gamma_kg::BackwardArgs;
 using gamma_kg::Cut;
 using gamma_kg::Graph;
 using gamma_kg::PropagateArgs;
+using gamma_kg::take_unit;
+
+// The number of this thread among those of the parallel region it is in.
+GAMMA_INLINE int thread_number() {
+#if defined(_OPENMP)
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
 
 // Edges between the row being summed and the row being fetched: hides the latency of the third-level cache.
 constexpr int64_t kAhead = 16;
@@ -216,8 +230,8 @@ static void run(const PropagateArgs<T>& args, const T* states, T* relation_gradi
     const int64_t state_stride = graph.num_nodes * args.channels, table = graph.num_types * args.channels;
     const int64_t units = args.queries * args.parts;
     // Which thread does a unit changes nothing in the result: every unit writes only what is its own.
-#pragma omp parallel for schedule(dynamic, 1) num_threads(args.threads) if (args.threads > 1 && units > 1)
-    for (int64_t unit = 0; unit < units; ++unit) {
+#pragma omp parallel num_threads(args.threads) if (args.threads > 1 && units > 1)
+    for (int64_t unit, thread = thread_number(); (unit = take_unit(*args.units, int(thread))) >= 0;) {
         const int64_t b = unit / args.parts, part = unit % args.parts;
         Query<T> query{args.x + b * state_stride, args.relation + b * args.relation_stride, args.channels};
         if (backward) query.states = states + b * state_stride, query.relation_gradient = relation_gradient + unit * table;

@@ -1,7 +1,10 @@
-"""Propagation and a whole layer of one query against a dense GEMM of the layer's linear map: the unit of a machine.
+"""Propagation and a whole layer against a dense GEMM of the layer's linear map for as many rows: the unit of a machine.
 
-The bounds: the GEMM rate of large square matrices, and the time to gather the same rows of the same graph when all
-edges have one type, so that almost nothing but reading rows is left. N nodes, R edge types, D channels.
+All times are those of one query in a batch with a query for each thread, as inference takes them; a query that all
+threads share is measured beside. The bounds: the GEMM rate of large square matrices, and the time to gather the same
+rows of the same graph when all edges have one type, so that almost nothing but reading rows is left.
+
+B queries, N nodes, R edge types, D channels.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from gamma_kg.bench.timing import Task, best_times, threads
+from gamma_kg.bench.timing import BestTimes, Task, best_times, threads
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels import native, propagate
 from gamma_kg.kernels.fused import layers_forward
@@ -19,32 +22,66 @@ from gamma_kg.kernels.reference import propagate_reference
 from gamma_kg.nn.layer import RelationalLayer
 
 ALGEBRAS = ("real", "complex", "split-complex", "dual")
-# Layers that go through one native call, as in an encoder; what is told is the time of one.
-LAYERS = 4
+# Layers that go through one native call: those of an encoder behind its first. What is told is the time of one.
+LAYERS = 5
+# What the tasks with a single query are called.
+ALONE = "one query alone,"
 
 
-def measure_layer(edges: Edges, dim: int, rounds: int, num_threads: int) -> dict[str, float]:
-    """Seconds per query: unit, gather, and for each algebra propagation forward, backward and the whole layer."""
+class LayerTimes:
+    """Seconds per query: the unit, the gather, and for each algebra the whole layer, propagation forward and backward."""
+
+    def __init__(self, edges: Edges, dim: int, num_threads: int) -> None:
+        self.num_threads = num_threads
+        with torch.no_grad():
+            self.batch = BestTimes(layer_tasks(edges, dim, num_threads))
+
+    def measure(self, rounds: int) -> None:
+        """So many rounds more."""
+        with torch.no_grad(), threads(self.num_threads):
+            self.batch.measure(rounds)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        return {name: seconds / queries_in(name, self.num_threads) for name, seconds in self.batch.seconds.items()}
+
+
+def queries_in(name: str, batch: int) -> int:
+    """What the time of a task is divided by: how often it goes through the graph (or the product) for one query."""
+    if name == "large GEMM":
+        return 1
+    return (1 if name.startswith(ALONE) else batch) * (LAYERS if name.endswith(" layer") else 1)
+
+
+def layer_tasks(edges: Edges, dim: int, queries: int) -> dict[str, Task]:
+    """What is measured, on random states; a task named "layer" runs several."""
     torch.manual_seed(0)
-    x_1ND, relation_1RD = random_states(edges.num_nodes, dim), torch.randn(1, edges.num_types, dim)
-    source, boundary = torch.tensor([edges.num_nodes // 2]), torch.randn(1, dim)
-    rows, weight = torch.randn(edges.num_nodes, 2 * dim), torch.randn(2 * dim, dim)
-    product, large = torch.empty(edges.num_nodes, dim), torch.randn(1024, 1024)
-    gradient, one_type = torch.randn_like(x_1ND), merged_types(edges)
+    x_BND, relation_1RD = random_states(queries, edges.num_nodes, dim), torch.randn(1, edges.num_types, dim)
+    source_B, boundary_BD = torch.randint(edges.num_nodes, (queries,)), torch.randn(queries, dim)
+    rows, weight = torch.randn(queries * edges.num_nodes, 2 * dim), torch.randn(2 * dim, dim)
+    product, large = torch.empty(queries * edges.num_nodes, dim), torch.randn(1024, 1024)
+    gradient, one_type = torch.randn_like(x_BND), merged_types(edges)
     tasks: dict[str, Task] = {
         "unit": lambda: torch.mm(rows, weight, out=product),
         "large GEMM": lambda: large @ large,
-        "gather": lambda: propagate(one_type, x_1ND, relation_1RD[:, :1], "real"),
     }
-    targets = [random_states(edges.num_nodes, dim) for _ in range(2)]
+    # Propagation reads what a layer has just written, as in a network.
+    targets = [random_states(queries, edges.num_nodes, dim) for _ in range(2)]
+    written = targets[(LAYERS - 1) % 2]
     for name in ALGEBRAS:
         layers = [RelationalLayer(dim, name) for _ in range(LAYERS)]
-        tasks[f"{name} forward"] = partial(propagate, edges, x_1ND, relation_1RD, name)
-        tasks[f"{name} backward"] = backward_task(edges, x_1ND, relation_1RD, gradient, name)
-        tasks[f"{name} layer"] = layers_task(edges, x_1ND, relation_1RD, source, boundary, layers, targets)
-    with torch.no_grad(), threads(num_threads):
-        times = best_times(tasks, rounds)
-    return {name: seconds / LAYERS if name.endswith(" layer") else seconds for name, seconds in times.items()}
+        tasks[f"{name} layer"] = layers_task(edges, x_BND, relation_1RD, source_B, boundary_BD, layers, targets)
+        tasks[f"{name} forward"] = partial(propagate, edges, written, relation_1RD, name)
+        tasks[f"{name} backward"] = backward_task(edges, x_BND, relation_1RD, gradient, name)
+    tasks["gather"] = lambda: propagate(one_type, x_BND, relation_1RD[:, :1], "real")
+    if queries > 1:
+        alone = [states[:1] for states in (x_BND, *targets)]
+        layers = [RelationalLayer(dim, "complex") for _ in range(LAYERS)]
+        tasks[f"{ALONE} complex layer"] = layers_task(
+            edges, alone[0], relation_1RD, source_B[:1], boundary_BD[:1], layers, alone[1:]
+        )
+        tasks[f"{ALONE} complex forward"] = partial(propagate, edges, written[:1], relation_1RD, "complex")
+    return tasks
 
 
 def layers_task(
@@ -70,9 +107,9 @@ def layers_task(
     return plain if native.module() is None else fused
 
 
-def random_states(num_nodes: int, dim: int) -> Tensor:
-    """States of one query, in memory as the encoder takes it."""
-    return native.empty_states(torch.empty(0), 1, num_nodes, dim).normal_()
+def random_states(queries: int, num_nodes: int, dim: int) -> Tensor:
+    """States, in memory as the encoder takes it."""
+    return native.empty_states(torch.empty(0), queries, num_nodes, dim).normal_()
 
 
 def measure_plain(edges: Edges, dim: int, rounds: int, num_threads: int) -> dict[str, float]:

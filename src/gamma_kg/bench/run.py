@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from gamma_kg.bench.graphs import benchmark_graph
-from gamma_kg.bench.layer import copy_bandwidth, measure_layer, measure_plain
+from gamma_kg.bench.layer import ALONE, LayerTimes, copy_bandwidth, measure_plain
 from gamma_kg.bench.queries import measure_growth, measure_memory, measure_queries
 from gamma_kg.bench.timing import threads
 from gamma_kg.kernels.native import describe, retain_freed_memory
@@ -35,36 +35,48 @@ def run_bench(
         "machine": machine(num_threads),
         "graph": {"name": name, "entities": kg.num_entities, "triples": kg.num_triples, "edges": edges.num_edges},
     }
-    tell("propagation and layer")
-    layer = measure_layer(edges, dim, rounds, num_threads)
-    single = measure_layer(edges, dim, rounds, 1) if num_threads > 1 else layer
-    tell("plain torch path")
+    engine = LayerTimes(edges, dim, num_threads)
+    single = LayerTimes(edges, dim, 1) if num_threads > 1 else engine
+
+    def look_again(beside: str) -> None:
+        """Rounds of the engine between all else: the fastest of a longer time is less of an accident."""
+        tell("propagation and layer")
+        engine.measure(rounds)
+        if single is not engine:
+            single.measure(max(1, rounds // 4))
+        tell(beside)
+
+    look_again("plain torch path")
     plain = measure_plain(edges, dim, max(1, rounds // 10), num_threads)
-    record["seconds"] = {"threads": layer, "one thread": single, "plain torch": plain}
-    record["ratios"] = ratios(layer, plain)
-    record["scaling"] = {key: single[key] / layer[key] for key in ("unit", "complex forward", "complex layer")}
-    record["busy"] = is_busy(record)
-    tell("bounds")
-    record["bounds"] = bounds(layer, edges.num_nodes, edges.num_edges, dim, num_threads)
-    tell("whole queries")
-    record["queries"] = {
-        branches: measure_queries(kg, preset, 8, max(2, rounds // 10), num_threads)
-        for branches, preset in (("one branch", "ultra"), ("two branches", "gamma"))
-    }
+    record["queries"] = {}
+    for branches, preset in (("one branch", "ultra"), ("two branches", "gamma")):
+        look_again(f"whole queries, {branches}")
+        record["queries"][branches] = measure_queries(kg, preset, 8, max(2, rounds // 10), num_threads)
     record["memory"] = measure_memory(kg, "gamma", 4)
-    tell("training step")
-    with threads(1):
-        steps: list[StepTiming] = [measure_step(repeats=5) for _ in range(max(1, rounds // 10))]
-    best = min(steps, key=lambda step: step.seconds)
-    unit = min(step.gemm for step in steps)
-    record["training step"] = {
-        "forward": best.forward, "backward": best.backward, "unit": unit, "ratio": best.seconds / unit
-    }  # fmt: skip
+    steps: list[StepTiming] = []
+    for _ in range(max(1, rounds // 10)):
+        look_again("training step")
+        with threads(1):
+            steps.append(measure_step(repeats=5))
+    record["training step"] = training_step(steps)
+    look_again("bounds")
+    layer = engine.seconds
+    record["seconds"] = {"threads": layer, "one thread": single.seconds, "plain torch": plain}
+    record["ratios"] = ratios(layer, plain)
+    record["scaling"] = {key: single.seconds[key] / layer[key] for key in ("unit", "complex forward", "complex layer")}
+    record["busy"] = is_busy(record)
+    record["bounds"] = bounds(layer, edges.num_nodes, edges.num_edges, dim, num_threads)
     if growth:
         tell("growth to 10^7 triples")
         record["growth"] = measure_growth(GROWTH, "gamma", num_threads)
     record["targets"] = targets(record)
     return record
+
+
+def training_step(steps: list[StepTiming]) -> dict[str, float]:
+    """The fastest of several measurements, in units of the fastest product."""
+    best, unit = min(steps, key=lambda step: step.seconds), min(step.gemm for step in steps)
+    return {"forward": best.forward, "backward": best.backward, "unit": unit, "ratio": best.seconds / unit}
 
 
 def machine(num_threads: int) -> dict[str, Any]:
@@ -142,7 +154,8 @@ def bounds(layer: dict[str, float], nodes: int, edges: int, dim: int, num_thread
 def targets(record: dict[str, Any]) -> list[dict[str, Any]]:
     """What was set out to be reached, as (name, value, limit, reached)."""
     ratio = record["ratios"]
-    worst = {kind: max(v for k, v in ratio.items() if k.endswith(kind)) for kind in _KINDS}
+    in_batch = {name: value for name, value in ratio.items() if not name.startswith(ALONE)}
+    worst = {kind: max(v for k, v in in_batch.items() if k.endswith(kind)) for kind in _KINDS}
     rows = [
         ("propagation forward, in GEMM units", worst["forward / unit"], 0.8, "at most"),
         ("propagation backward, in forwards", worst["backward / forward"], 2.6, "at most"),

@@ -15,17 +15,33 @@ from gamma_kg.kernels.native import release_freed_memory
 Task = Callable[[], object]
 
 
+class BestTimes:
+    """Seconds of the fastest run of each task, over as many rounds as are asked for, at whatever times.
+
+    A neighbour on the same host can take a good part of the caches for half a minute. Rounds that are spread over
+    minutes find the moments between.
+    """
+
+    def __init__(self, tasks: Mapping[str, Task]) -> None:
+        self.tasks = tasks
+        self.seconds = dict.fromkeys(tasks, float("inf"))
+
+    def measure(self, rounds: int) -> None:
+        """So many rounds more; one besides, the first, warms up."""
+        for turn in range(rounds + 1):
+            for name, task in self.tasks.items():
+                started = time.perf_counter()
+                task()
+                elapsed = time.perf_counter() - started
+                if turn:
+                    self.seconds[name] = min(self.seconds[name], elapsed)
+
+
 def best_times(tasks: Mapping[str, Task], rounds: int) -> dict[str, float]:
-    """Seconds of the fastest run of each task; one round more, the first, warms up."""
-    best = dict.fromkeys(tasks, float("inf"))
-    for turn in range(rounds + 1):
-        for name, task in tasks.items():
-            started = time.perf_counter()
-            task()
-            elapsed = time.perf_counter() - started
-            if turn:
-                best[name] = min(best[name], elapsed)
-    return best
+    """Seconds of the fastest run of each task, all rounds at once."""
+    times = BestTimes(tasks)
+    times.measure(rounds)
+    return times.seconds
 
 
 @contextmanager

@@ -68,7 +68,9 @@ def layers_forward(
     dtype, device = boundary_BD.dtype, boundary_BD.device
     # Dense copies, held here until the call is done.
     dense = [[tensor.contiguous() for tensor in (stage.table_URD, *stage.weights[:4])] for stage in stages]
-    given = list(zip(_STAGE_NAMES, shapes, [*zip(*dense, strict=True), [stage.out_BND for stage in stages]], strict=True))
+    given = list(
+        zip(_STAGE_NAMES, shapes, [*zip(*dense, strict=True), [stage.out_BND for stage in stages]], strict=True)
+    )
     if x_BND is not None:
         given.append(("states", (B, N, D), [x_BND]))
     for name, shape, tensors in given:

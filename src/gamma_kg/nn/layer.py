@@ -63,9 +63,7 @@ class RelationalLayer(nn.Module):
             stage = self.stage(relation_BRW, torch.empty_like(x_BND))
             return layers_forward(edges, x_BND, [stage], which_B, source_B, boundary_BD, self.algebra)
         if can_train_fused(x_BND, relation_BRW, self.algebra):
-            return layer_with_gradients(
-                edges, x_BND, relation_BRW, source_B, boundary_BD, self.weights(), self.algebra
-            )
+            return layer_with_gradients(edges, x_BND, relation_BRW, source_B, boundary_BD, self.weights(), self.algebra)
         return self.plain(edges, x_BND, relation_BRW, source_B, boundary_BD)
 
     def plain(self, edges: Edges, x_BND: Tensor, relation_BRW: Tensor, source_B: Tensor, boundary_BD: Tensor) -> Tensor:
