@@ -10,15 +10,17 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from gamma_kg.bench import run
+from gamma_kg.bench import run, timing
 from gamma_kg.bench.graphs import Counts, benchmark_graph, generated_triples
-from gamma_kg.bench.layer import merged_types
+from gamma_kg.bench.layer import ALGEBRAS, ALONE, LAYERS, layers_task, merged_types, queries_in
 from gamma_kg.bench.queries import distinct_queries, measure_growth
-from gamma_kg.bench.timing import best_times
+from gamma_kg.bench.timing import BestTimes, best_times
 from gamma_kg.cli import app
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.kernels import native
 from gamma_kg.kernels.reference import propagate_reference
+from gamma_kg.nn.layer import RelationalLayer
 
 TINY = Counts(60, 4, 300)
 
@@ -46,6 +48,42 @@ def test_every_task_takes_its_turn_and_the_best_round_counts() -> None:
     times = best_times({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=3)
     assert calls == ["a", "b"] * 4
     assert set(times) == {"a", "b"} and all(0 <= t < 60 for t in times.values())
+
+
+def test_rounds_at_different_times_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Seconds of the runs: a warm-up and two rounds, then again.
+    lasted = iter([1.0, 5.0, 4.0, 0.5, 6.0, 3.0])
+    now = 0.0
+
+    def work() -> None:
+        nonlocal now
+        now += next(lasted)
+
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now)
+    times = BestTimes({"work": work})
+    times.measure(2)
+    assert times.seconds == {"work": 4.0}
+    times.measure(2)
+    assert times.seconds == {"work": 3.0}
+
+
+def test_times_are_those_of_one_query_and_one_layer() -> None:
+    tasks = ("unit", "large GEMM", "real forward", "dual layer", f"{ALONE} complex layer", f"{ALONE} complex forward")
+    assert [queries_in(name, 2) for name in tasks] == [2, 1, 2, 2 * LAYERS, LAYERS, 1]
+
+
+@pytest.mark.skipif(not native.is_available(), reason="the native module is not built")
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+def test_layers_that_are_measured_are_those_of_the_definition(family: KnowledgeGraph, algebra: str) -> None:
+    edges, layers = family.edges, [RelationalLayer(8, algebra) for _ in range(3)]
+    x, relation = torch.randn(2, edges.num_nodes, 8), torch.randn(1, edges.num_types, 8)
+    source, boundary = torch.tensor([0, 1]), torch.randn(2, 8)
+    targets = [torch.empty_like(x) for _ in range(2)]
+    with torch.no_grad():
+        layers_task(edges, x, relation, source, boundary, layers, targets)()
+        for layer in layers:
+            x = layer.plain(edges, x, relation, source, boundary)
+    torch.testing.assert_close(targets[0], x, atol=1e-4, rtol=1e-4)
 
 
 def test_merged_types_sum_all_neighbours(family: KnowledgeGraph) -> None:

@@ -29,7 +29,7 @@ ALONE = "one query alone,"
 
 
 class LayerTimes:
-    """Seconds per query: the unit, the gather, and for each algebra the whole layer, propagation forward and backward."""
+    """Seconds per query: the unit, the gather, and of each algebra a whole layer, propagation forward and backward."""
 
     def __init__(self, edges: Edges, dim: int, num_threads: int) -> None:
         self.num_threads = num_threads

@@ -16,7 +16,7 @@ def bench(
         Path | None, typer.Option(help="Folder that holds fb15k237/; GAMMA_DATA, or a generated graph, if left out.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Also write the JSON record to this file.")] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Best of so many, eight times over.")] = 40,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds at a time; the best of all counts.")] = 30,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads; what torch takes if left out.")] = None,
     growth: Annotated[bool, typer.Option("--growth", help="Also grow to 10^7 triples: some minutes, 10 GB.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout, and no table.")] = False,
