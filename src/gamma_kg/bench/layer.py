@@ -1,8 +1,8 @@
-"""Propagation and a whole layer against a dense GEMM of the layer's linear map for as many rows: the unit of a machine.
+"""Propagation and a whole layer of one query against a dense GEMM of the layer's linear map: the unit of a machine.
 
-All times are those of one query in a batch with a query for each thread, as inference takes them; a query that all
-threads share is measured beside. The bounds: the GEMM rate of large square matrices, and the time to gather the same
-rows of the same graph when all edges have one type, so that almost nothing but reading rows is left.
+All threads share the query; a batch with a query for each thread, as inference takes them, is measured beside. The
+bounds: the GEMM rate of large square matrices, and the time to gather the same rows of the same graph when all edges
+have one type, so that almost nothing but reading rows is left.
 
 B queries, N nodes, R edge types, D channels.
 """
@@ -24,8 +24,8 @@ from gamma_kg.nn.layer import RelationalLayer
 ALGEBRAS = ("real", "complex", "split-complex", "dual")
 # Layers that go through one native call: those of an encoder behind its first. What is told is the time of one.
 LAYERS = 5
-# What the tasks with a single query are called.
-ALONE = "one query alone,"
+# How the names of tasks with a query for each thread begin.
+BATCH = "a query per thread,"
 
 
 class LayerTimes:
@@ -34,54 +34,57 @@ class LayerTimes:
     def __init__(self, edges: Edges, dim: int, num_threads: int) -> None:
         self.num_threads = num_threads
         with torch.no_grad():
-            self.batch = BestTimes(layer_tasks(edges, dim, num_threads))
+            self.times = BestTimes(layer_tasks(edges, dim, num_threads))
 
     def measure(self, rounds: int) -> None:
         """So many rounds more."""
         with torch.no_grad(), threads(self.num_threads):
-            self.batch.measure(rounds)
+            self.times.measure(rounds)
 
     @property
     def seconds(self) -> dict[str, float]:
-        return {name: seconds / queries_in(name, self.num_threads) for name, seconds in self.batch.seconds.items()}
+        return {name: seconds / passes_in(name, self.num_threads) for name, seconds in self.times.seconds.items()}
 
 
-def queries_in(name: str, batch: int) -> int:
-    """What the time of a task is divided by: how often it goes through the graph (or the product) for one query."""
-    if name == "large GEMM":
-        return 1
-    return (1 if name.startswith(ALONE) else batch) * (LAYERS if name.endswith(" layer") else 1)
+def passes_in(name: str, num_threads: int) -> int:
+    """How often a task goes through the graph: once for each of its queries and layers."""
+    return (num_threads if name.startswith(BATCH) else 1) * (LAYERS if name.endswith(" layer") else 1)
 
 
-def layer_tasks(edges: Edges, dim: int, queries: int) -> dict[str, Task]:
+def layer_tasks(edges: Edges, dim: int, num_threads: int) -> dict[str, Task]:
     """What is measured, on random states; a task named "layer" runs several."""
     torch.manual_seed(0)
-    x_BND, relation_1RD = random_states(queries, edges.num_nodes, dim), torch.randn(1, edges.num_types, dim)
-    source_B, boundary_BD = torch.randint(edges.num_nodes, (queries,)), torch.randn(queries, dim)
-    rows, weight = torch.randn(queries * edges.num_nodes, 2 * dim), torch.randn(2 * dim, dim)
-    product, large = torch.empty(queries * edges.num_nodes, dim), torch.randn(1024, 1024)
-    gradient, one_type = torch.randn_like(x_BND), merged_types(edges)
+    rows, weight = torch.randn(edges.num_nodes, 2 * dim), torch.randn(2 * dim, dim)
+    product, large = torch.empty(edges.num_nodes, dim), torch.randn(1024, 1024)
     tasks: dict[str, Task] = {
         "unit": lambda: torch.mm(rows, weight, out=product),
         "large GEMM": lambda: large @ large,
     }
-    # Propagation reads what a layer has just written, as in a network.
-    targets = [random_states(queries, edges.num_nodes, dim) for _ in range(2)]
-    written = targets[(LAYERS - 1) % 2]
+    relation_1RD = torch.randn(1, edges.num_types, dim)
+    x_1ND, *targets = (random_states(1, edges.num_nodes, dim) for _ in range(3))
+    gradient, one_type = torch.randn_like(x_1ND), merged_types(edges)
     for name in ALGEBRAS:
-        layers = [RelationalLayer(dim, name) for _ in range(LAYERS)]
-        tasks[f"{name} layer"] = layers_task(edges, x_BND, relation_1RD, source_B, boundary_BD, layers, targets)
-        tasks[f"{name} forward"] = partial(propagate, edges, written, relation_1RD, name)
-        tasks[f"{name} backward"] = backward_task(edges, x_BND, relation_1RD, gradient, name)
-    tasks["gather"] = lambda: propagate(one_type, x_BND, relation_1RD[:, :1], "real")
-    if queries > 1:
-        alone = [states[:1] for states in (x_BND, *targets)]
-        layers = [RelationalLayer(dim, "complex") for _ in range(LAYERS)]
-        tasks[f"{ALONE} complex layer"] = layers_task(
-            edges, alone[0], relation_1RD, source_B[:1], boundary_BD[:1], layers, alone[1:]
-        )
-        tasks[f"{ALONE} complex forward"] = partial(propagate, edges, written[:1], relation_1RD, "complex")
+        tasks |= forward_tasks(name, edges, x_1ND, relation_1RD, targets)
+        tasks[f"{name} backward"] = backward_task(edges, x_1ND, relation_1RD, gradient, name)
+    tasks["gather"] = lambda: propagate(one_type, x_1ND, relation_1RD[:, :1], "real")
+    if num_threads > 1:
+        x_BND, *targets = (random_states(num_threads, edges.num_nodes, dim) for _ in range(3))
+        batch = forward_tasks("complex", edges, x_BND, relation_1RD, targets)
+        tasks |= {f"{BATCH} {name}": task for name, task in batch.items()}
     return tasks
+
+
+def forward_tasks(
+    algebra: str, edges: Edges, x_BND: Tensor, relation_1RD: Tensor, targets: list[Tensor]
+) -> dict[str, Task]:
+    """Layers, then propagation of what they have just written, as in a network."""
+    B, _, D = x_BND.shape
+    layers = [RelationalLayer(D, algebra) for _ in range(LAYERS)]
+    source_B, boundary_BD = torch.randint(edges.num_nodes, (B,)), torch.randn(B, D)
+    return {
+        f"{algebra} layer": layers_task(edges, x_BND, relation_1RD, source_B, boundary_BD, layers, targets),
+        f"{algebra} forward": partial(propagate, edges, targets[(LAYERS - 1) % 2], relation_1RD, algebra),
+    }
 
 
 def layers_task(

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from gamma_kg.bench.graphs import benchmark_graph
-from gamma_kg.bench.layer import ALONE, LayerTimes, copy_bandwidth, measure_plain
+from gamma_kg.bench.layer import BATCH, LayerTimes, copy_bandwidth, measure_plain
 from gamma_kg.bench.queries import measure_growth, measure_memory, measure_queries
 from gamma_kg.bench.timing import threads
 from gamma_kg.kernels.native import describe, retain_freed_memory
@@ -154,8 +154,8 @@ def bounds(layer: dict[str, float], nodes: int, edges: int, dim: int, num_thread
 def targets(record: dict[str, Any]) -> list[dict[str, Any]]:
     """What was set out to be reached, as (name, value, limit, reached)."""
     ratio = record["ratios"]
-    in_batch = {name: value for name, value in ratio.items() if not name.startswith(ALONE)}
-    worst = {kind: max(v for k, v in in_batch.items() if k.endswith(kind)) for kind in _KINDS}
+    of_one = {name: value for name, value in ratio.items() if not name.startswith(BATCH)}
+    worst = {kind: max(v for k, v in of_one.items() if k.endswith(kind)) for kind in _KINDS}
     rows = [
         ("propagation forward, in GEMM units", worst["forward / unit"], 0.8, "at most"),
         ("propagation backward, in forwards", worst["backward / forward"], 2.6, "at most"),
