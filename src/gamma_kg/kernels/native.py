@@ -102,12 +102,17 @@ def empty_states(like: Tensor, *shape: int) -> Tensor:
 def supports(x: Tensor, relation: Tensor, algebra: str) -> bool:
     """Whether the native path can take these: a bilinear algebra, on the CPU, float32 or float64, both alike."""
     return (
-        is_available()
-        and ALGEBRAS[algebra].bilinear
-        and x.device.type == "cpu"
-        and x.dtype in (torch.float32, torch.float64)
-        and relation.dtype == x.dtype
+        x.dtype in _DTYPES and relation.dtype == x.dtype and x.is_cpu and ALGEBRAS[algebra].bilinear and is_available()
     )
+
+
+def require(x: Tensor, relation: Tensor, algebra: str) -> None:
+    """Refuse what the native path can't take."""
+    if not supports(x, relation, algebra):
+        raise ValueError(f"no native path for {algebra} with {shown(x)} and {shown(relation)}")
+
+
+_DTYPES = (torch.float32, torch.float64)
 
 
 _graphs: weakref.WeakKeyDictionary[Edges, Any] = weakref.WeakKeyDictionary()
@@ -160,7 +165,7 @@ _EDGE_DTYPES = (torch.int64, torch.int32, torch.int64, torch.int32, torch.int32)
 
 
 def propagate_forward(graph: Any, x_BND: Tensor, relation_BRD: Tensor, algebra: str) -> Tensor:
-    """Sum of messages at every node; see `gamma_kg.kernels.propagate`."""
+    """Sum of messages at every node; see `gamma_kg.kernels.propagate`. The caller has asked `supports`."""
     native, x, relation, stride = _checked(graph, x_BND, relation_BRD, algebra)
     out = torch.empty_like(x)
     threads, (B, _, D) = torch.get_num_threads(), x.shape
@@ -178,7 +183,10 @@ def propagate_backward(
     algebra: str,
     add_to: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of `propagate_forward` for x and relation; the former is added to `add_to` if that is given."""
+    """Gradients of `propagate_forward` for x and relation; the former is added to `add_to` if that is given.
+
+    The caller has asked `supports`.
+    """
     native, x, relation, stride = _checked(graph, x_BND, relation_BRD, algebra)
     gradient = gradient_BND.contiguous()
     if gradient.shape != x.shape or gradient.dtype != x.dtype:
@@ -280,8 +288,6 @@ def run_score(
 
 def _checked(graph: Any, x_BND: Tensor, relation_BRD: Tensor, algebra: str) -> tuple[ModuleType, Tensor, Tensor, int]:
     native = _loaded()
-    if not supports(x_BND, relation_BRD, algebra):
-        raise ValueError(f"no native path for {algebra} with {shown(x_BND)} and {shown(relation_BRD)}")
     num_nodes, num_types = graph.num_nodes, graph.num_types
     if x_BND.dim() != 3 or x_BND.shape[1] != num_nodes:
         raise ValueError(f"states: wanted (B, {num_nodes}, D), found {shown(x_BND)}")

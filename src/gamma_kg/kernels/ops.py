@@ -23,6 +23,7 @@ def _propagate(
     inverse: Tensor,
     algebra: str,
 ) -> Tensor:
+    native.require(x, relation, algebra)
     graph = native.graph_at(EdgeArrays(node_ptr, group_type, group_ptr, neighbour, inverse))
     return native.propagate_forward(graph, x, relation, algebra)
 
@@ -39,6 +40,7 @@ def _propagate_backward(
     inverse: Tensor,
     algebra: str,
 ) -> tuple[Tensor, Tensor]:
+    native.require(x, relation, algebra)
     graph = native.graph_at(EdgeArrays(node_ptr, group_type, group_ptr, neighbour, inverse))
     return native.propagate_backward(graph, gradient, x, relation, algebra)
 
