@@ -68,11 +68,9 @@ static void layer_part(const LayerArgs<T>& args, int64_t b, const Cut& from, con
         while (node < begin + count) {
             const Run run = whole_nodes(graph, node, smaller(kRun, begin + count - node));
             // What the linear map will read and the residual write is on its way while neighbours are summed.
-            const int64_t line = 64 / sizeof(T);
-            for (int64_t c = node * channels; c < (node + run.count) * channels; c += line) {
-                GAMMA_PREFETCH(x + c);
-                GAMMA_PREFETCH_TO_WRITE(args.out + b * stride + c);
-            }
+            constexpr int64_t line = 64 / sizeof(T);
+            for (int64_t c = 0; c < run.count * channels; c += line) GAMMA_PREFETCH(x + node * channels + c);
+            fetch_to_write(args.out + b * stride + node * channels, run.count * channels);
             sum_run<A, false>(graph, query, run, agg + (node - begin) * channels);
             node += run.count;
         }

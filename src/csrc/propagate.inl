@@ -90,6 +90,13 @@ GAMMA_INLINE void fetch(const T* row, int64_t half) {
         GAMMA_PREFETCH(reinterpret_cast<const char*>(row + k * half) + line);
 }
 
+// Ask for `count` values that will be written.
+template <class T>
+GAMMA_INLINE void fetch_to_write(T* values, int64_t count) {
+    constexpr int64_t line = 64 / sizeof(T);
+    for (int64_t i = 0; i < count; i += line) GAMMA_PREFETCH_TO_WRITE(values + i);
+}
+
 // Sums of a run, of `C` vectors per component beginning at channel `offset`; added to what `out` holds if the query says so.
 // `width` is the number of channels where it is known to the compiler, else 0. `far` rows are fetched ahead, and there are
 // `kAhead` edges more behind the run.
@@ -215,6 +222,7 @@ static void sum_part(const PropagateArgs<T>& args, Query<T> query, const Cut& fr
     query.accumulate = args.accumulate;
     while (node < to.node) {
         const Run run = whole_nodes(graph, node, smaller(kRun, to.node - node));
+        fetch_to_write(out + args.channels * node, args.channels * run.count);
         sum_run<A, backward>(graph, query, run, out + args.channels * node);
         node += run.count;
     }

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from gamma_kg.bench import run, timing
 from gamma_kg.bench.graphs import Counts, benchmark_graph, generated_triples
-from gamma_kg.bench.layer import ALGEBRAS, BATCH, LAYERS, layers_task, merged_types, passes_in
+from gamma_kg.bench.layer import ALGEBRAS, BATCH, LAYERS, in_a_row, layers_task, merged_types, passes_in
 from gamma_kg.bench.queries import distinct_queries, measure_growth
 from gamma_kg.bench.timing import BestTimes, best_times
 from gamma_kg.cli import app
@@ -68,8 +68,14 @@ def test_rounds_at_different_times_count_together(monkeypatch: pytest.MonkeyPatc
 
 
 def test_times_are_those_of_one_query_and_one_layer() -> None:
-    tasks = ("unit", "large GEMM", "real forward", "dual layer", f"{BATCH} complex layer", f"{BATCH} complex forward")
-    assert [passes_in(name, 2) for name in tasks] == [1, 1, 1, LAYERS, 2 * LAYERS, 2]
+    tasks = ("unit", "unit again", "large GEMM", "real forward", "gather", "dual layer", f"{BATCH} complex layer")
+    assert [passes_in(name, 2) for name in tasks] == [1, 1, 1, LAYERS, LAYERS, LAYERS, 2 * LAYERS]
+
+
+def test_a_task_in_a_row_runs_as_often_as_it_is_divided_by() -> None:
+    calls: list[int] = []
+    in_a_row(lambda: calls.append(1))()
+    assert len(calls) == passes_in("real forward", 1)
 
 
 @pytest.mark.skipif(not native.is_available(), reason="the native module is not built")

@@ -1,8 +1,10 @@
 """Propagation and a whole layer of one query against a dense GEMM of the layer's linear map: the unit of a machine.
 
-All threads share the query; a batch with a query for each thread, as inference takes them, is measured beside. The
-bounds: the GEMM rate of large square matrices, and the time to gather the same rows of the same graph when all edges
-have one type, so that almost nothing but reading rows is left.
+The engine goes through the graph several times in a row, as an encoder does. All threads share the query; a batch with
+a query for each thread, as inference takes them, is measured beside. The unit is one product, taken in turns with all
+else; the same product at once again, its rows now in the caches, is told beside. The bounds: the GEMM rate of large
+square matrices, and the time to gather the same rows of the same graph when all edges have one type, so that almost
+nothing but reading rows is left.
 
 B queries, N nodes, R edge types, D channels.
 """
@@ -22,8 +24,9 @@ from gamma_kg.kernels.reference import propagate_reference
 from gamma_kg.nn.layer import RelationalLayer
 
 ALGEBRAS = ("real", "complex", "split-complex", "dual")
-# Layers that go through one native call: those of an encoder behind its first. What is told is the time of one.
+# How often in a row the engine goes through the graph: the layers of an encoder behind its first.
 LAYERS = 5
+DENSE = ("unit", "unit again", "large GEMM")
 # How the names of tasks with a query for each thread begin.
 BATCH = "a query per thread,"
 
@@ -48,25 +51,23 @@ class LayerTimes:
 
 def passes_in(name: str, num_threads: int) -> int:
     """How often a task goes through the graph: once for each of its queries and layers."""
-    return (num_threads if name.startswith(BATCH) else 1) * (LAYERS if name.endswith(" layer") else 1)
+    return 1 if name in DENSE else LAYERS * (num_threads if name.startswith(BATCH) else 1)
 
 
 def layer_tasks(edges: Edges, dim: int, num_threads: int) -> dict[str, Task]:
-    """What is measured, on random states; a task named "layer" runs several."""
+    """What is measured, on random states."""
     torch.manual_seed(0)
     rows, weight = torch.randn(edges.num_nodes, 2 * dim), torch.randn(2 * dim, dim)
     product, large = torch.empty(edges.num_nodes, dim), torch.randn(1024, 1024)
-    tasks: dict[str, Task] = {
-        "unit": lambda: torch.mm(rows, weight, out=product),
-        "large GEMM": lambda: large @ large,
-    }
+    unit = partial(torch.mm, rows, weight, out=product)
+    tasks: dict[str, Task] = dict(zip(DENSE, (unit, unit, lambda: large @ large), strict=True))
     relation_1RD = torch.randn(1, edges.num_types, dim)
     x_1ND, *targets = (random_states(1, edges.num_nodes, dim) for _ in range(3))
     gradient, one_type = torch.randn_like(x_1ND), merged_types(edges)
     for name in ALGEBRAS:
         tasks |= forward_tasks(name, edges, x_1ND, relation_1RD, targets)
-        tasks[f"{name} backward"] = backward_task(edges, x_1ND, relation_1RD, gradient, name)
-    tasks["gather"] = lambda: propagate(one_type, x_1ND, relation_1RD[:, :1], "real")
+        tasks[f"{name} backward"] = in_a_row(backward_task(edges, x_1ND, relation_1RD, gradient, name))
+    tasks["gather"] = in_a_row(partial(propagate, one_type, x_1ND, relation_1RD[:, :1], "real"))
     if num_threads > 1:
         x_BND, *targets = (random_states(num_threads, edges.num_nodes, dim) for _ in range(3))
         batch = forward_tasks("complex", edges, x_BND, relation_1RD, targets)
@@ -77,14 +78,24 @@ def layer_tasks(edges: Edges, dim: int, num_threads: int) -> dict[str, Task]:
 def forward_tasks(
     algebra: str, edges: Edges, x_BND: Tensor, relation_1RD: Tensor, targets: list[Tensor]
 ) -> dict[str, Task]:
-    """Layers, then propagation of what they have just written, as in a network."""
+    """Whole layers, and propagation alone."""
     B, _, D = x_BND.shape
     layers = [RelationalLayer(D, algebra) for _ in range(LAYERS)]
     source_B, boundary_BD = torch.randint(edges.num_nodes, (B,)), torch.randn(B, D)
     return {
         f"{algebra} layer": layers_task(edges, x_BND, relation_1RD, source_B, boundary_BD, layers, targets),
-        f"{algebra} forward": partial(propagate, edges, targets[(LAYERS - 1) % 2], relation_1RD, algebra),
+        f"{algebra} forward": in_a_row(partial(propagate, edges, x_BND, relation_1RD, algebra)),
     }
+
+
+def in_a_row(task: Task) -> Task:
+    """The task, as often as an encoder has layers."""
+
+    def repeated() -> None:
+        for _ in range(LAYERS):
+            task()
+
+    return repeated
 
 
 def layers_task(
