@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import time
 from collections.abc import Callable
@@ -54,7 +55,7 @@ def run_bench(
         record["queries"][branches] = measure_queries(kg, preset, 8, max(2, rounds // 10), num_threads)
     record["memory"] = measure_memory(kg, "gamma", 4)
     steps: list[StepTiming] = []
-    for _ in range(max(1, rounds // 10)):
+    for _ in range(math.ceil(rounds / 8)):
         look_again("training step")
         with threads(1):
             steps.append(measure_step(repeats=5))
