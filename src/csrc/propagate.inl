@@ -112,7 +112,6 @@ static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset,
     const int64_t *const group_ptr = graph.group_ptr, *node_end = graph.node_ptr + run.node;
     const int64_t last_edge = graph.num_edges() - 1, last_group = graph.node_ptr[graph.num_nodes] - 1;
     const T *const x = query.x + offset, *const relations = query.relation + offset;
-    const T* own = query.states + channels * run.node + offset;
     auto row_of = [&](int64_t edge) { return x + channels * neighbour[far ? edge : smaller(edge, last_edge)]; };
     auto relation_of = [&](int64_t group) {
         int64_t type = group_type[group];
@@ -122,9 +121,9 @@ static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset,
     int64_t edge = run.first, group = run.group, next_stop = group_ptr[group + 1];
     const T *row = row_of(edge), *next_relation = relation_of(group);
     out += offset;
-    for (int64_t left = run.count; left; --left, out += channels, own += channels) {
+    for (int64_t i = 0; i < run.count; ++i, out += channels) {
         ++node_end;
-        const int64_t end = left > 1 ? group_ptr[*node_end] : run.last;
+        const int64_t end = i < run.count - 1 ? group_ptr[*node_end] : run.last;
         V acc[C][K];
         GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
             acc[c][k] = query.accumulate ? L::load(out + c * L::count + k * half) : V{};
@@ -161,6 +160,7 @@ static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset,
             }
             if constexpr (backward) {
                 T* gradient = query.relation_gradient + (relation - query.relation);
+                const T* own = query.states + channels * (run.node + i) + offset;
                 GAMMA_UNROLL for (int c = 0; c < C; ++c) {
                     V total[K], state[K];
                     GAMMA_UNROLL for (int k = 0; k < K; ++k) {
