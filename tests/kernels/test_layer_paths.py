@@ -116,6 +116,16 @@ def test_layers_in_one_call_equal_one_call_each(count: int, begins: str) -> None
     assert x is not None and torch.equal(found, x)
 
 
+def test_states_need_not_be_dense() -> None:
+    case = Case(GRAPHS["ordinary"], (2, 1, 64), "complex", torch.float64)
+    strided = case.x.mT.contiguous().mT
+    assert not strided.is_contiguous()
+    for with_gradients in (True, False):
+        with torch.set_grad_enabled(with_gradients):
+            found = case.layer(case.edges, strided, case.relation, case.source, case.boundary)
+            assert_alike(found, case.plain(case.x))
+
+
 @torch.no_grad()
 def test_a_diverged_state_stays_visible() -> None:
     case = Case(GRAPHS["ordinary"], (1, 1, 64), "real", torch.float32)

@@ -56,9 +56,10 @@ class _Layer(torch.autograd.Function):
         norm_bias: Tensor,
     ) -> Tensor:
         which_B = torch.arange(len(source_B)) if len(relation_BRD) > 1 else None
-        saved = Saved(torch.empty_like(x_BND), torch.empty_like(x_BND), x_BND.new_empty(x_BND.shape[:2]))
+        out, agg, normalised = (x_BND.new_empty(x_BND.shape) for _ in range(3))
+        saved = Saved(agg, normalised, x_BND.new_empty(x_BND.shape[:2]))
         weights = LayerWeights(weight, bias, norm_weight, norm_bias, eps)
-        stage = Stage(relation_BRD, weights, torch.empty_like(x_BND))
+        stage = Stage(relation_BRD, weights, out)
         out_BND = layers_forward(edges, x_BND, [stage], which_B, source_B, boundary_BD, algebra, saved)
         ctx.save_for_backward(source_B, x_BND, relation_BRD, weight, norm_weight, norm_bias, *saved)
         ctx.edges, ctx.algebra = edges, algebra

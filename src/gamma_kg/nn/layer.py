@@ -60,7 +60,7 @@ class RelationalLayer(nn.Module):
             x_BND = initial_state(edges.num_nodes, source_B, boundary_BD)
         if can_fuse(x_BND, self.algebra):
             which_B = torch.arange(len(source_B)) if len(relation_BRW) > 1 else None
-            stage = self.stage(relation_BRW, torch.empty_like(x_BND))
+            stage = self.stage(relation_BRW, x_BND.new_empty(x_BND.shape))
             return layers_forward(edges, x_BND, [stage], which_B, source_B, boundary_BD, self.algebra)
         if can_train_fused(x_BND, relation_BRW, self.algebra):
             return layer_with_gradients(edges, x_BND, relation_BRW, source_B, boundary_BD, self.weights(), self.algebra)
@@ -81,6 +81,7 @@ class RelationalLayer(nn.Module):
         return Stage(table_URW, self.weights(), out_BND)
 
     def weights(self) -> LayerWeights:
+        """All parameters but those of the relations."""
         linear, norm = self.linear, self.norm  # looked up once: a module finds its attributes slowly
         return LayerWeights(linear.weight, linear.bias, norm.weight, norm.bias, norm.eps)
 
