@@ -60,9 +60,10 @@ class Encoder(nn.Module):
             part = slice(start, start + few)
             asked_URD, which = _asked(relation_URD, None if which_B is None else which_B[part])
             stages = []
-            for step, layer in enumerate(self.layers, 1 - len(self.layers)):
+            for step, layer in enumerate(self.layers):
                 assert isinstance(layer, RelationalLayer)
-                target = spare[step % len(spare)][: len(source_B[part])] if step else out_BND[part]
+                is_last = step == len(self.layers) - 1
+                target = out_BND[part] if is_last else spare[step % 2][: len(source_B[part])]
                 stages.append(layer.stage(layer.relation_table(asked_URD), target))
             layers_forward(edges, None, stages, which, source_B[part], boundary_BD[part], self.algebra)
         return out_BND
