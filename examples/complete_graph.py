@@ -5,7 +5,7 @@ from dataclasses import asdict
 from gamma_kg import Gamma
 from gamma_kg.complete import complete
 from gamma_kg.demo import demo_graph
-from gamma_kg.write import write_rows
+from gamma_kg.io.rows import write_rows
 
 kg = demo_graph()
 model = Gamma.from_pretrained()

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gamma_kg import Gamma, KnowledgeGraph
-from gamma_kg.config import GammaConfig
+from gamma_kg.nn.config import GammaConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"

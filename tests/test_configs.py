@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gamma_kg.config import PRESETS
 from gamma_kg.data.catalog import catalog
 from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.nn.config import PRESETS
 from gamma_kg.training.ablation import read_plan
 from gamma_kg.training.config import TrainConfig, read_config
 from gamma_kg.training.loop import Trainer

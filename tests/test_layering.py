@@ -1,4 +1,4 @@
-"""Imports point one way: data → graph → kernels → nn → checkpoint → training, evaluation, prediction → command line."""
+"""Imports point one way: data → graph → kernels → nn → predicting → evaluation, training → bench → command line."""
 
 import ast
 from pathlib import Path
@@ -11,16 +11,18 @@ RANKS = {
     name: rank
     for rank, names in enumerate(
         (
-            ("errors", "memory"),
+            ("errors",),
+            ("io", "machine"),
             ("data",),
-            ("algebra", "config", "graph"),
+            ("graph",),
             ("kernels", "analysis", "demo"),
             ("nn",),
-            ("checkpoint",),
-            ("inference", "calibrate", "explain", "predict", "predictor"),
+            ("explain",),
+            ("predicting",),
             ("__init__",),
-            ("evaluation", "journal", "write", "complete", "queries"),
-            ("training", "report", "bench"),
+            ("complete", "evaluation"),
+            ("training", "report"),
+            ("bench",),
             ("cli",),
             ("__main__",),
         )

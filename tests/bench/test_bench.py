@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from gamma_kg.bench import run, timing
 from gamma_kg.bench.graphs import Counts, benchmark_graph, generated_triples
 from gamma_kg.bench.layer import ALGEBRAS, BATCH, LAYERS, in_a_row, layers_task, merged_types, passes_in
-from gamma_kg.bench.queries import distinct_queries, measure_growth
 from gamma_kg.bench.timing import BestTimes, best_times
+from gamma_kg.bench.whole_queries import distinct_queries, measure_growth
 from gamma_kg.cli import app
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph

@@ -33,10 +33,10 @@ from shrinking import shrink
 from tiny_sets import SETS, write_ultra
 
 from gamma_kg.bench import run as bench
+from gamma_kg.bench.training import measure_step
 from gamma_kg.cli import app, main
 from gamma_kg.data.benchmark import count_lines, file_sha256
 from gamma_kg.data.catalog import Source, catalog
-from gamma_kg.training.bench import measure_step
 from loopback import Endpoint, FileServer
 
 # An endpoint of a page, answered by a server of ours with the facts of this file of the page.

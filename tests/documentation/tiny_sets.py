@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from gamma_kg.config import GammaConfig
 from gamma_kg.data.benchmark import RECORD, file_sha256
 from gamma_kg.data.catalog import dataset
-from gamma_kg.predict import Gamma
+from gamma_kg.nn.config import GammaConfig
+from gamma_kg.predicting.gamma import Gamma
 
 # Those that pages and configs name.
 SETS = (

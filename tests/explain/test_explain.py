@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from gamma_kg import DataError, Gamma, KnowledgeGraph
-from gamma_kg.algebra import ALGEBRAS
-from gamma_kg.config import GammaConfig
 from gamma_kg.demo import demo_graph, demo_split
 from gamma_kg.explain.beam import best_walks
 from gamma_kg.explain.explain import _Asked
 from gamma_kg.explain.gradients import edge_gradients
+from gamma_kg.kernels.algebra import ALGEBRAS
+from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.encoder import initial_state, relation_of_queries
 
 

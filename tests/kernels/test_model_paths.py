@@ -7,9 +7,9 @@ import torch
 from graphs import assert_alike
 
 from gamma_kg import Gamma, KnowledgeGraph
-from gamma_kg.config import PRESETS
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels import native
+from gamma_kg.nn.config import PRESETS
 
 
 def queries(kg: KnowledgeGraph) -> tuple[torch.Tensor, torch.Tensor]:

@@ -11,12 +11,12 @@ import torch
 from graphs import BILINEAR, GRAPHS, assert_alike, random_graph
 from torch import Tensor
 
-import gamma_kg.inference as inference
+import gamma_kg.predicting.inference as inference
 from gamma_kg.demo import demo_graph
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels import native, propagate
 from gamma_kg.kernels.renumber import Renumbered, renumbered
-from gamma_kg.predict import Gamma
+from gamma_kg.predicting.gamma import Gamma
 
 
 def named(edges: Edges, name: Tensor) -> list[tuple[int, ...]]:

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gamma_kg import Gamma, GammaConfig, KnowledgeGraph
-from gamma_kg.algebra import ALGEBRAS
-from gamma_kg.config import PRESETS
+from gamma_kg.kernels.algebra import ALGEBRAS
+from gamma_kg.nn.config import PRESETS
 
 # Each preset and each message function, small enough to run hundreds of times; in float64 only rounding may differ.
 VARIANTS = {name: config.with_options(dim=6, num_layers=3, mlp_hidden=None) for name, config in PRESETS.items()}

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gamma_kg import Gamma, KnowledgeGraph
-from gamma_kg.checkpoint import import_ultra, load_checkpoint, save_checkpoint
+from gamma_kg.nn.checkpoint import import_ultra, load_checkpoint, save_checkpoint
 
 FILES = ("tiny", "tiny_edge", "nl-100", "codex-s")
 

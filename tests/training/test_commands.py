@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from gamma_kg.cli import app
 from gamma_kg.errors import GammaError
-from gamma_kg.predict import Gamma
+from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.training.config import TrainConfig
 
 runner = CliRunner()
@@ -84,7 +84,7 @@ def test_minutes_replace_the_steps_of_the_config(config_file: Path, tmp_path: Pa
 
 def test_finetune_reports_before_and_after(family_folder: Path, tmp_path: Path) -> None:
     start = tmp_path / "start.safetensors"
-    from gamma_kg.config import GammaConfig
+    from gamma_kg.nn.config import GammaConfig
 
     Gamma.from_config(GammaConfig(dim=8, num_layers=2, attention_dim=8)).save(start)
     options = ("--set", "steps=4", "--set", "validate_steps=2", "--set", "stages.0.batch_size=4")

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gamma_kg.checkpoint import load_checkpoint
-from gamma_kg.config import GammaConfig
 from gamma_kg.errors import DataError
-from gamma_kg.predict import Gamma
+from gamma_kg.nn.checkpoint import load_checkpoint
+from gamma_kg.nn.config import GammaConfig
+from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.training.finetune import finetune_config, load_start, load_target, run_finetune, split_off
 
 SMALL = GammaConfig(dim=8, num_layers=3, attention_dim=8)

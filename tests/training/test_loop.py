@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from gamma_kg.checkpoint import load_checkpoint
 from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.config import Stage, TrainConfig
 from gamma_kg.training.errors import TrainingError

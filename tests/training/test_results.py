@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gamma_kg.checkpoint import load_checkpoint
 from gamma_kg.errors import ConfigError
 from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.ablation import AblationPlan, mean_and_deviation, run_ablation
 from gamma_kg.training.config import TrainConfig

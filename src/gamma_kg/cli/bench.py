@@ -24,7 +24,7 @@ def bench(
     """Propagation, layers, queries and a training step, measured against a dense GEMM of the same machine."""
     import torch
 
-    from gamma_kg.bench.run import run_bench
+    from gamma_kg.bench.suite import run_bench
 
     def tell(what: str) -> None:
         print(f"measuring: {what}", file=sys.stderr, flush=True)

@@ -45,8 +45,8 @@ def complete(
     """Propose the most probable missing facts of the whole graph. Can be stopped with Ctrl-C and taken up again."""
     from gamma_kg.complete import complete as complete_graph
     from gamma_kg.errors import DataError
-    from gamma_kg.evaluation.models import resolve_model
-    from gamma_kg.write import check_ending, write_rows
+    from gamma_kg.io.rows import check_ending, write_rows
+    from gamma_kg.predicting.models import resolve_model
 
     seconds = None if budget is None else parse_budget(budget)
     if out is not None:

@@ -13,7 +13,7 @@ def convert(
     target: Annotated[Path, typer.Argument(help="The .safetensors file to write.")],
 ) -> None:
     """Import a public ULTRA checkpoint. Only weights are read; nothing in the file is executed."""
-    from gamma_kg.checkpoint import import_ultra, save_checkpoint
+    from gamma_kg.nn.checkpoint import import_ultra, save_checkpoint
 
     checkpoint = import_ultra(source)
     model = checkpoint.build()

@@ -15,7 +15,7 @@ import typer
 
 if TYPE_CHECKING:
     from gamma_kg.data.benchmark import Benchmark
-    from gamma_kg.evaluation.run import Progress
+    from gamma_kg.evaluation.benchmark import Progress
 
 DataDirOption = Annotated[
     Path | None,
@@ -53,10 +53,10 @@ def evaluate(
     MRR and Hits count a tie against the model, as the published tables do; "fair" shares it. Under torchrun the
     queries are dealt out to the processes.
     """
-    from gamma_kg.evaluation.distributed import Processes
-    from gamma_kg.evaluation.models import resolve_model
-    from gamma_kg.evaluation.run import EvaluationOptions, evaluate_benchmark
+    from gamma_kg.evaluation.benchmark import EvaluationOptions, evaluate_benchmark
     from gamma_kg.evaluation.store import plain
+    from gamma_kg.machine.processes import Processes
+    from gamma_kg.predicting.models import resolve_model
 
     options = EvaluationOptions(split=split, task=task, limit=limit, seed=seed, memory=memory, by=by or ())
     benchmarks = _find(datasets or [], group or [], data_dir, split)
@@ -161,7 +161,7 @@ def _print_means(results: list[dict[str, Any]]) -> None:
 @contextmanager
 def _progress(num_graphs: int, shown: bool) -> Iterator[tuple[Progress, Any, Any]]:
     """Bars over graphs and queries on stderr; yields the listener, how to print a line, and what ends a graph."""
-    from gamma_kg.evaluation.run import Progress
+    from gamma_kg.evaluation.benchmark import Progress
 
     if not shown or not sys.stderr.isatty():
         yield Progress(), lambda line: print(line, flush=True), lambda: None

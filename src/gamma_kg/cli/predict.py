@@ -15,7 +15,7 @@ from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 
 if TYPE_CHECKING:
     from gamma_kg import Prediction
-    from gamma_kg.predictor import Query
+    from gamma_kg.predicting.predictor import Query
 
 ModelOption = Annotated[
     str | None,
@@ -54,9 +54,9 @@ def predict(
 ) -> None:
     """Give two of --head, --relation and --tail; the third is predicted and ranked. Or give a file of --queries."""
     from gamma_kg.errors import DataError
-    from gamma_kg.evaluation.models import resolve_model
-    from gamma_kg.queries import answer_queries, read_queries
-    from gamma_kg.write import check_ending
+    from gamma_kg.io.rows import check_ending
+    from gamma_kg.predicting.models import resolve_model
+    from gamma_kg.predicting.query_files import answer_queries, read_queries
 
     asked: list[tuple[str, Query]] = []
     if queries is not None:

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from gamma_kg.data.benchmark import Split
 from gamma_kg.evaluation.evaluate import NonFiniteScoreError, RivalCounts
-from gamma_kg.evaluation.queries import draw_triples
+from gamma_kg.evaluation.plan import draw_triples
 from gamma_kg.evaluation.ranking import count_rivals
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.known import KnownAnswers
-from gamma_kg.predictor import Predictor
+from gamma_kg.predicting.predictor import Predictor
 
 IntArray = NDArray[np.int64]
 

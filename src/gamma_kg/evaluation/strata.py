@@ -14,7 +14,7 @@ from gamma_kg.data.benchmark import Benchmark, Split
 from gamma_kg.errors import ConfigError, did_you_mean
 from gamma_kg.evaluation.evaluate import RivalCounts
 from gamma_kg.evaluation.metrics import rank_metrics
-from gamma_kg.evaluation.queries import QueryPlan
+from gamma_kg.evaluation.plan import QueryPlan
 
 # Groups of fewer triples say little; the paper leaves them out as well.
 SMALLEST_PATTERN_GROUP = 50

@@ -15,9 +15,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gamma_kg.algebra import ALGEBRAS
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels import propagate
+from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.nn.encoder import Encoder
 from gamma_kg.nn.layer import RelationalLayer, initial_state
 from gamma_kg.nn.model import GammaModel, RelationStates

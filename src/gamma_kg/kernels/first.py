@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gamma_kg.algebra import ALGEBRAS
 from gamma_kg.graph.edges import Edges
+from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.kernels.fused import LayerWeights
 
 

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import torch  # before _native: torch brings the OpenMP runtime that both then share
 from torch import Tensor
 
-from gamma_kg.algebra import ALGEBRAS
 from gamma_kg.errors import ConfigError, DataError
 from gamma_kg.graph.edges import Edges
+from gamma_kg.kernels.algebra import ALGEBRAS
 
 # The numbers under which the native code knows the algebras (graph.h).
 ALGEBRA_IDS = {"real": 0, "complex": 1, "split-complex": 2, "dual": 3}

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gamma_kg.algebra import ALGEBRAS
 from gamma_kg.graph.edges import Edges
+from gamma_kg.kernels.algebra import ALGEBRAS
 
 # Messages held at once, in floats: 16 MB in float32, a few times that with the temporaries of one formula.
 CHUNK_FLOATS = 1 << 22

@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gamma_kg.config import GammaConfig
 from gamma_kg.kernels.head import HeadWeights, score_candidates
+from gamma_kg.nn.config import GammaConfig
 
 
 def linear_of_features(weight: Tensor, z_BCD: Tensor, query_BD: Tensor) -> Tensor:

@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gamma_kg.algebra import ALGEBRAS
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels import propagate
+from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.kernels.first import first_layer
 from gamma_kg.kernels.fused import LayerWeights, Stage, can_fuse, layers_forward
 from gamma_kg.kernels.training import can_train_fused, layer_with_gradients

@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gamma_kg.config import GammaConfig
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.relation_graph import EDGE_TYPES
 from gamma_kg.kernels.head import can_score
+from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.encoder import Encoder, relation_of_queries
 from gamma_kg.nn.fusion import BranchAttention, Score, fused_scores
 from gamma_kg.nn.layer import initial_state

@@ -9,8 +9,8 @@ from typing import Any
 
 from gamma_kg.data.catalog import GROUPS, PRETRAINING, catalog
 from gamma_kg.errors import DataError
-from gamma_kg.evaluation.models import BASELINES
 from gamma_kg.evaluation.store import FORMAT, read_result
+from gamma_kg.predicting.models import BASELINES
 from gamma_kg.report.published import published
 
 

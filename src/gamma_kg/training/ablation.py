@@ -14,15 +14,16 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from gamma_kg.checkpoint import load_checkpoint
-from gamma_kg.config import FrozenConfig, preset
 from gamma_kg.data.benchmark import Split, load_benchmark
 from gamma_kg.errors import ConfigError
 from gamma_kg.evaluation.evaluate import rank_split
 from gamma_kg.evaluation.metrics import rank_metrics
-from gamma_kg.evaluation.queries import QueryPlan
+from gamma_kg.evaluation.plan import QueryPlan
+from gamma_kg.io.frozen import FrozenConfig
+from gamma_kg.nn.checkpoint import load_checkpoint
+from gamma_kg.nn.config import preset
 from gamma_kg.nn.model import GammaModel
-from gamma_kg.predict import Gamma
+from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.training.config import TrainConfig, read_options, set_option
 from gamma_kg.training.pretrain import run_config
 from gamma_kg.training.run_folder import RunFolder, write_whole

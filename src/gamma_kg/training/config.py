@@ -9,9 +9,10 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from gamma_kg.config import FrozenConfig, GammaConfig, preset
 from gamma_kg.errors import ConfigError, did_you_mean
 from gamma_kg.graph.sampling import SubgraphOptions
+from gamma_kg.io.frozen import FrozenConfig
+from gamma_kg.nn.config import GammaConfig, preset
 
 
 class Stage(FrozenConfig):
@@ -68,7 +69,7 @@ class TrainConfig(FrozenConfig):
     """A run: model, data, budget, loss, optimiser, what is watched and what is kept."""
 
     model: str = "gamma"
-    """A preset, see `gamma_kg.config.PRESETS`."""
+    """A preset, see `gamma_kg.nn.config.PRESETS`."""
     model_options: dict[str, Any] = Field(default_factory=dict)
     """Options of `GammaConfig` that differ from the preset."""
     init: str | None = None

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gamma_kg.checkpoint import Checkpoint, import_ultra, load_checkpoint
 from gamma_kg.data.benchmark import Split, file_sha256, load_benchmark
 from gamma_kg.data.catalog import catalog
 from gamma_kg.data.read import read_triples
 from gamma_kg.errors import DataError
 from gamma_kg.graph.sampling import IntArray, SourceGraph
-from gamma_kg.predict import Gamma
+from gamma_kg.nn.checkpoint import Checkpoint, import_ultra, load_checkpoint
+from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.training.config import Stage, TrainConfig
 from gamma_kg.training.loop import Outcome, Trainer
 from gamma_kg.training.progress import watchers

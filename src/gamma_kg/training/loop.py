@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gamma_kg.checkpoint import save_checkpoint
 from gamma_kg.graph.sampling import SourceGraph
 from gamma_kg.kernels.native import retain_freed_memory
+from gamma_kg.nn.checkpoint import save_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.batch import Batch
 from gamma_kg.training.config import TrainConfig

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gamma_kg.checkpoint import load_checkpoint
 from gamma_kg.errors import ConfigError
+from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.loop import Outcome, Trainer

@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from gamma_kg.evaluation.distributed import leave_group
+from gamma_kg.machine.processes import leave_group
 from gamma_kg.training.errors import TrainingError
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gamma_kg.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from gamma_kg.nn.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.errors import TrainingError
 from gamma_kg.training.run_folder import RunFolder, step_of, write_whole

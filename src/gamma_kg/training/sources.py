@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from gamma_kg.data.benchmark import file_sha256, load_benchmark
 from gamma_kg.data.catalog import catalog
 from gamma_kg.data.read import read_triples
 from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.machine.cpu import cpu_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +64,3 @@ def _commit() -> str:
 
 def _processor() -> str:
     return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else cpu_name()
-
-
-def cpu_name() -> str:
-    """The processor's own name where the system tells it."""
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

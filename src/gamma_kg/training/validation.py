@@ -8,9 +8,9 @@ from pathlib import Path
 from gamma_kg.data.benchmark import Split, load_benchmark
 from gamma_kg.evaluation.evaluate import rank_split
 from gamma_kg.evaluation.metrics import rank_metrics
-from gamma_kg.evaluation.queries import QueryPlan
+from gamma_kg.evaluation.plan import QueryPlan
 from gamma_kg.nn.model import GammaModel
-from gamma_kg.predict import Gamma
+from gamma_kg.predicting.gamma import Gamma
 
 
 def load_validation(names: Sequence[str], data_dir: str | Path | None = None) -> dict[str, Split]:

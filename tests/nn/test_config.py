@@ -2,8 +2,8 @@ import pytest
 from pydantic import ValidationError
 
 from gamma_kg import ConfigError, Gamma, GammaConfig
-from gamma_kg.algebra import ALGEBRAS
-from gamma_kg.config import PRESETS, preset
+from gamma_kg.kernels.algebra import ALGEBRAS
+from gamma_kg.nn.config import PRESETS, preset
 
 # MODEL.md §6: counted in the published models.
 FINGERPRINT = {"ultra": 168_705, "gamma": 359_298, "ultra-att": 359_298, "ultra-cap": 360_395}

@@ -24,7 +24,7 @@ from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
 
 if TYPE_CHECKING:
-    from gamma_kg.inference import ScoreBatch
+    from gamma_kg.predicting.inference import ScoreBatch
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

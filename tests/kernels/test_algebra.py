@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from gamma_kg.algebra import ALGEBRAS
+from gamma_kg.kernels.algebra import ALGEBRAS
 
 X = torch.tensor([1.0, 2.0, 3.0, 5.0], dtype=torch.float64)  # as two-component numbers: 1 + 3u, 2 + 5u
 R = torch.tensor([7.0, 0.5, -2.0, 4.0], dtype=torch.float64)  # 7 − 2u, 0.5 + 4u

@@ -4,44 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from gamma_kg.algebra import ALGEBRAS
 from gamma_kg.errors import ConfigError, did_you_mean
-
-
-class FrozenConfig(BaseModel):
-    """A record of options that can't be changed; an unknown key or a bad value is a `ConfigError`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @classmethod
-    def parse(cls, options: dict[str, Any], where: str = "") -> Self:
-        """Build from a plain dict; all complaints in one text, unknown keys with the nearest known one."""
-        try:
-            return cls.model_validate(options)
-        except ValidationError as error:
-            complaints = "; ".join(cls._complaint(entry) for entry in error.errors())
-            raise ConfigError(f"{where + ': ' if where else ''}{complaints}") from None
-
-    def with_options(self, **options: Any) -> Self:
-        """A copy with some options changed, checked like a new one."""
-        return self.parse({**self.model_dump(), **options})
-
-    @classmethod
-    def _complaint(cls, entry: Any) -> str:
-        key = ".".join(str(part) for part in entry["loc"])
-        if entry["type"] == "extra_forbidden":
-            return f"{cls.__name__} has no option {key!r}{did_you_mean(key, cls.model_fields)}"
-        message = entry["msg"].removeprefix("Value error, ")
-        return f"{cls.__name__}.{key}: {message} (got {entry['input']!r})" if key else message
+from gamma_kg.io.frozen import FrozenConfig
+from gamma_kg.kernels.algebra import ALGEBRAS
 
 
 class GammaConfig(FrozenConfig):
     """What the model computes. The defaults are the published GAMMA: complex and split-complex, late attention."""
 
     branches: tuple[str, ...] = ("complex", "split-complex")
-    """Message function of each entity branch; names are the rows of `gamma_kg.algebra.ALGEBRAS`."""
+    """Message function of each entity branch; names are the rows of `gamma_kg.kernels.algebra.ALGEBRAS`."""
     dim: int = Field(64, ge=1)
     """Channels D of every state."""
     num_layers: int = Field(6, ge=1)

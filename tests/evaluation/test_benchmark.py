@@ -14,13 +14,13 @@ import torch
 from gamma_kg.data.benchmark import load_benchmark
 from gamma_kg.errors import ConfigError, DataError
 from gamma_kg.evaluation import queries
-from gamma_kg.evaluation.distributed import Processes
+from gamma_kg.evaluation.benchmark import EvaluationOptions, evaluate_benchmark
 from gamma_kg.evaluation.evaluate import NonFiniteScoreError, RivalCounts, rank_split
-from gamma_kg.evaluation.models import NamedModel, resolve_model
-from gamma_kg.evaluation.queries import QueryPlan
-from gamma_kg.evaluation.run import EvaluationOptions, evaluate_benchmark
+from gamma_kg.evaluation.plan import QueryPlan
 from gamma_kg.evaluation.store import Partial, ResultStore
-from gamma_kg.predict import Gamma
+from gamma_kg.machine.processes import Processes
+from gamma_kg.predicting.gamma import Gamma
+from gamma_kg.predicting.models import NamedModel, resolve_model
 from gamma_kg.report.runs import load_runs
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,25 +6,24 @@ probability that this candidate is the answer. The two ends are combined by the 
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gamma_kg import KnowledgeGraph
-from gamma_kg.calibrate import log_shares
 from gamma_kg.complete.worth import Slots, choose_queries
 from gamma_kg.errors import DataError
-from gamma_kg.journal import Journal
-from gamma_kg.predictor import Predictor
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.io.journal import Journal
+from gamma_kg.predicting.calibration import log_shares
+from gamma_kg.predicting.fingerprint import run_fingerprint
+from gamma_kg.predicting.predictor import Predictor
 
 BLOCK_QUERIES = 64
 KEPT_PER_QUERY = 10
@@ -84,7 +83,8 @@ def complete(
     chosen = range(kg.num_relations) if relations is None else [kg.relation_id(name) for name in relations]
     slots = Slots(kg)
     queries = choose_queries(kg, slots, np.unique(np.array(chosen, dtype=np.int64)))
-    record = Journal(journal, fingerprint(model, kg, relations, min_probability))
+    options = {"relations": None if relations is None else sorted(relations), "min_probability": min_probability}
+    record = Journal(journal, run_fingerprint(model, kg, **options))
     found: list[Found] = [tuple(fact) for block in record.blocks for fact in block["facts"]]
     asked = sum(block["queries"] for block in record.blocks)
     finder = _Finder(model, kg, slots, max(min_probability, LEAST_PROBABILITY), memory)
@@ -105,19 +105,6 @@ def complete(
         progress(asked, len(queries))
     record.remove() if asked == len(queries) else record.close()
     return Completion(_ranked(kg, found)[:top], asked, len(queries), time.monotonic() - started)
-
-
-def fingerprint(
-    model: Predictor, kg: KnowledgeGraph, relations: Sequence[str] | None, min_probability: float
-) -> dict[str, Any]:
-    """What must be the same for a run to be taken up again."""
-    return {
-        "graph": hashlib.sha256(kg.triples.numpy().tobytes()).hexdigest(),
-        "model": model.fingerprint(),
-        "relations": None if relations is None else sorted(relations),
-        "min_probability": min_probability,
-        "is_calibrated": model.calibration(kg) is not None,
-    }
 
 
 class _Finder:

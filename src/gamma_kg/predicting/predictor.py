@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gamma_kg.calibrate import Calibration, calibrate
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.inference import ScoreBatch
+from gamma_kg.predicting.calibration import Calibration, calibrate
+from gamma_kg.predicting.inference import ScoreBatch
 
 Query = tuple[str | None, str | None, str | None]  # head, relation, tail; the one to be predicted is None
 

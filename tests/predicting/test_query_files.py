@@ -11,9 +11,10 @@ import polars as pl
 import pyoxigraph as ox
 import pytest
 
-from gamma_kg import DataError, Gamma, KnowledgeGraph, queries
-from gamma_kg.queries import answer_queries, read_queries
-from gamma_kg.write import write_rows
+from gamma_kg import DataError, Gamma, KnowledgeGraph
+from gamma_kg.io.rows import write_rows
+from gamma_kg.predicting import query_files as queries
+from gamma_kg.predicting.query_files import answer_queries, read_queries
 
 ASKED = [("Ann", "mother of", None), (None, "father of", "Finn"), ("Ann", None, "Dan")]
 

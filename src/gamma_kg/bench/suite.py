@@ -13,13 +13,13 @@ import torch
 
 from gamma_kg.bench.graphs import benchmark_graph
 from gamma_kg.bench.layer import BATCH, LayerTimes, copy_bandwidth, measure_plain
-from gamma_kg.bench.queries import measure_growth, measure_memory, measure_queries
 from gamma_kg.bench.timing import threads
+from gamma_kg.bench.training import StepTiming, measure_step
+from gamma_kg.bench.whole_queries import measure_growth, measure_memory, measure_queries
 from gamma_kg.kernels.native import describe, retain_freed_memory
 from gamma_kg.kernels.renumber import renumbered
-from gamma_kg.memory import free_memory
-from gamma_kg.training.bench import StepTiming, measure_step
-from gamma_kg.training.sources import cpu_name
+from gamma_kg.machine.cpu import cpu_name
+from gamma_kg.machine.memory import free_memory
 
 GROWTH = [10**5, 10**6, 10**7]
 

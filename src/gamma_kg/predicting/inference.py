@@ -13,13 +13,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gamma_kg.algebra import ALGEBRAS
 from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.kernels.head import can_score
 from gamma_kg.kernels.renumber import renumbered
-from gamma_kg.memory import budget
+from gamma_kg.machine.memory import budget
 from gamma_kg.nn.model import GammaModel, RelationStates, Scores
 
 # State tensors (N·D) alive at once while the last branch runs: its input, aggregate, two products and the output;

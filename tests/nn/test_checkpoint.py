@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from gamma_kg import CheckpointError, Gamma
-from gamma_kg.checkpoint import FORMAT, import_ultra, load_checkpoint
+from gamma_kg.nn.checkpoint import FORMAT, import_ultra, load_checkpoint
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from gamma_kg import Gamma, KnowledgeGraph
-from gamma_kg.calibrate import MonotoneMap, calibrate, expected_calibration_error, log_shares
-from gamma_kg.checkpoint import import_ultra
 from gamma_kg.errors import DataError
-from gamma_kg.inference import ScoreBatch
+from gamma_kg.nn.checkpoint import import_ultra
 from gamma_kg.nn.model import Scores
+from gamma_kg.predicting.calibration import MonotoneMap, calibrate, expected_calibration_error, log_shares
+from gamma_kg.predicting.inference import ScoreBatch
 
 
 def test_calibration_error_is_zero_for_honest_probabilities_and_the_gap_otherwise() -> None:

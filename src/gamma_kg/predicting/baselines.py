@@ -16,10 +16,10 @@ from scipy import sparse
 from torch import Tensor
 
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.inference import ScoreBatch, check_queries
-from gamma_kg.memory import budget
+from gamma_kg.machine.memory import budget
 from gamma_kg.nn.model import Scores
-from gamma_kg.predictor import Predictor
+from gamma_kg.predicting.inference import ScoreBatch, check_queries
+from gamma_kg.predicting.predictor import Predictor
 
 RESTART = 0.15
 ITERATIONS = 30

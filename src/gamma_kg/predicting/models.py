@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gamma_kg.checkpoint import import_ultra
-from gamma_kg.config import PRESETS
 from gamma_kg.errors import CheckpointError, did_you_mean
-from gamma_kg.evaluation.baselines import frequency_scorer, pagerank_scorer
-from gamma_kg.predict import Gamma
-from gamma_kg.predictor import Predictor
+from gamma_kg.nn.checkpoint import import_ultra
+from gamma_kg.nn.config import PRESETS
+from gamma_kg.predicting.baselines import frequency_scorer, pagerank_scorer
+from gamma_kg.predicting.gamma import Gamma
+from gamma_kg.predicting.predictor import Predictor
 
 BASELINES = ("untrained", "ppr", "frequency")
 UNTRAINED_SEED = 0

@@ -13,13 +13,15 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import polars as pl
 
 from gamma_kg.errors import DataError, did_you_mean
-from gamma_kg.graph.graph import KnowledgeGraph
+
+if TYPE_CHECKING:
+    from gamma_kg.graph.graph import KnowledgeGraph
 
 Row = Mapping[str, Any]
 

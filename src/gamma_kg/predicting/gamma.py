@@ -11,13 +11,13 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from gamma_kg.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from gamma_kg.config import GammaConfig, preset
 from gamma_kg.explain import Explanation, explain
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.inference import RelationCache, ScoreBatch, score_batches
+from gamma_kg.nn.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from gamma_kg.nn.config import GammaConfig, preset
 from gamma_kg.nn.model import GammaModel
-from gamma_kg.predictor import Predictor
+from gamma_kg.predicting.inference import RelationCache, ScoreBatch, score_batches
+from gamma_kg.predicting.predictor import Predictor
 
 BUNDLED_WEIGHTS = "weights/gamma.safetensors"
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from gamma_kg import ConfigError, DataError, Gamma, KnowledgeGraph
-from gamma_kg.inference import batch_size
-from gamma_kg.memory import budget, free_memory, parse_memory
+from gamma_kg.machine.memory import budget, free_memory, parse_memory
+from gamma_kg.predicting.inference import batch_size
 
 
 def queries(kg: KnowledgeGraph) -> tuple[torch.Tensor, torch.Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 
 from gamma_kg.errors import ConfigError
@@ -47,3 +48,13 @@ def _container_limit() -> int:
 def budget(memory: str | int | None) -> int:
     """The budget asked for, or a quarter of what is free."""
     return free_memory() // 4 if memory is None else parse_memory(memory)
+
+
+def peak_memory_mb() -> float:
+    """Largest resident size of this process so far; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return 0.0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +11,15 @@ import numpy as np
 
 from gamma_kg.data.benchmark import Benchmark, Split
 from gamma_kg.errors import ConfigError, did_you_mean
-from gamma_kg.evaluation.distributed import Processes
 from gamma_kg.evaluation.evaluate import UNRANKED, NonFiniteScoreError, RivalCounts, SplitRanker
 from gamma_kg.evaluation.metrics import adjusted_mean_rank_index, rank_metrics
-from gamma_kg.evaluation.models import NamedModel
-from gamma_kg.evaluation.queries import QueryBatch, QueryPlan
+from gamma_kg.evaluation.plan import QueryBatch, QueryPlan
 from gamma_kg.evaluation.relations import HeadBatch, RelationPlan, RelationRanker
 from gamma_kg.evaluation.store import FORMAT, Partial, ResultStore, result_key
 from gamma_kg.evaluation.strata import STRATIFIERS, stratify
+from gamma_kg.machine.memory import peak_memory_mb
+from gamma_kg.machine.processes import Processes
+from gamma_kg.predicting.models import NamedModel
 
 TASKS = ("paper", "ultra", "both", "tail", "relation")
 
@@ -232,16 +232,6 @@ def _cost(seconds: float, queries: int, processes: Processes) -> dict[str, Any]:
         "peak_memory_mb": max(processes.gather(peak_memory_mb())),
         "processes": processes.world,
     }
-
-
-def peak_memory_mb() -> float:
-    """Largest resident size of this process so far; 0 where the system does not tell."""
-    try:
-        import resource
-    except ImportError:
-        return 0.0
-    unit = 1 if sys.platform == "darwin" else 1024
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20, 1)
 
 
 def _ordered(result: dict[str, Any]) -> dict[str, Any]:

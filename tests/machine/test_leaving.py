@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from gamma_kg.evaluation import distributed
-from gamma_kg.evaluation.distributed import leave_group
+from gamma_kg.machine.processes import leave_group
 
 
 @pytest.fixture

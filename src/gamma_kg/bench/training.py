@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from gamma_kg.config import preset
+from gamma_kg.nn.config import preset
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.batch import Batch, TrainGraph, make_batch
 from gamma_kg.training.config import TrainConfig

@@ -1,4 +1,4 @@
-from gamma_kg.training.bench import measure_step, random_batch
+from gamma_kg.bench.training import measure_step, random_batch
 
 
 def test_a_step_is_measured_against_its_unit() -> None:

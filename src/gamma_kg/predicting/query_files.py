@@ -14,17 +14,17 @@ from typing import Any
 
 import polars as pl
 
-from gamma_kg import KnowledgeGraph
-from gamma_kg.complete.run import fingerprint
 from gamma_kg.data.columns import ROLES, by_header_names
 from gamma_kg.data.formats import find_format
 from gamma_kg.data.frames import refusing_damage
 from gamma_kg.data.options import ReadOptions
 from gamma_kg.data.streams import Source, line_chunks, open_source, refuse_foreign
 from gamma_kg.errors import DataError, UnknownNameError
-from gamma_kg.journal import Journal
-from gamma_kg.predictor import Predictor, Query
-from gamma_kg.write import check_ending, write_rows
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.io.journal import Journal
+from gamma_kg.io.rows import check_ending, write_rows
+from gamma_kg.predicting.fingerprint import run_fingerprint
+from gamma_kg.predicting.predictor import Predictor, Query
 
 ASKED = ("", "?", None)
 BLOCK_QUERIES = 64
@@ -66,7 +66,7 @@ def answer_queries(
     progress: Callable[[int, int], None] | None = None,
     memory: str | int | None = None,
 ) -> int:
-    """Answers all queries and writes `out` (see `gamma_kg.write`); returns the number of rows.
+    """Answers all queries and writes `out` (see `gamma_kg.io.rows`); returns the number of rows.
 
     What is done stands in `out`.progress until the end: the same call goes on from there.
     """
@@ -75,7 +75,7 @@ def answer_queries(
     for where, query in queries:
         check_query(kg, query, where)
     options = {"top_k": top_k, "include_known": include_known, "queries": [list(query) for _, query in queries]}
-    journal = Journal(out.with_name(out.name + ".progress"), fingerprint(model, kg, None, 0.0) | options)
+    journal = Journal(out.with_name(out.name + ".progress"), run_fingerprint(model, kg, **options))
     done: list[list[dict[str, Any]]] = [rows for block in journal.blocks for rows in block["answers"]]
     try:
         while len(done) < len(queries):

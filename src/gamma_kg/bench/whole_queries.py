@@ -10,8 +10,8 @@ import torch
 from gamma_kg.bench.graphs import Counts, generated_graph
 from gamma_kg.bench.timing import best_times, peak_memory_of, threads
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.inference import batch_size
-from gamma_kg.predict import Gamma
+from gamma_kg.predicting.gamma import Gamma
+from gamma_kg.predicting.inference import batch_size
 
 
 def measure_queries(kg: KnowledgeGraph, preset: str, count: int, rounds: int, num_threads: int) -> dict[str, float]:

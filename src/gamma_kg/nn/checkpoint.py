@@ -16,8 +16,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from gamma_kg.config import GammaConfig
 from gamma_kg.errors import CheckpointError, ConfigError
+from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.model import GammaModel
 
 FORMAT = "gamma-kg/1"
