@@ -1,10 +1,19 @@
-"""GAMMA: ranked missing facts on any knowledge graph, without training."""
+"""GAMMA: ranked missing facts on any knowledge graph, without training.
 
-from gamma_kg.errors import CheckpointError, ConfigError, DataError, GammaError, UnknownNameError
-from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.nn.config import GammaConfig
-from gamma_kg.predicting.gamma import Gamma
-from gamma_kg.predicting.predictor import Prediction
+The public names load what they need when they are first used: `gamma --version` needs neither torch nor polars.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gamma_kg.errors import CheckpointError, ConfigError, DataError, GammaError, UnknownNameError
+    from gamma_kg.graph.graph import KnowledgeGraph
+    from gamma_kg.nn.config import GammaConfig
+    from gamma_kg.predicting.gamma import Gamma
+    from gamma_kg.predicting.predictor import Prediction
 
 __all__ = [
     "CheckpointError",
@@ -17,3 +26,23 @@ __all__ = [
     "Prediction",
     "UnknownNameError",
 ]
+
+_HOME = {
+    **dict.fromkeys(("CheckpointError", "ConfigError", "DataError", "GammaError", "UnknownNameError"), "errors"),
+    "Gamma": "predicting.gamma",
+    "GammaConfig": "nn.config",
+    "KnowledgeGraph": "graph.graph",
+    "Prediction": "predicting.predictor",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

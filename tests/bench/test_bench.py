@@ -10,7 +10,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from gamma_kg.bench import run, timing
+from gamma_kg.bench import suite, timing
 from gamma_kg.bench.graphs import Counts, benchmark_graph, generated_triples
 from gamma_kg.bench.layer import ALGEBRAS, BATCH, LAYERS, in_a_row, layers_task, merged_types, passes_in
 from gamma_kg.bench.timing import BestTimes, best_times
@@ -117,15 +117,15 @@ def test_a_busy_machine_is_told_by_its_processors_or_by_threads_that_gain_nothin
     share: float | None, gain: float, busy: bool
 ) -> None:
     record = {"machine": {"threads": 2, "busy_before": share}, "scaling": {"unit": gain}}
-    assert run.is_busy(record) is busy
+    assert suite.is_busy(record) is busy
 
 
 def test_what_other_programs_take_is_a_share(monkeypatch: pytest.MonkeyPatch) -> None:
     readings = iter([(1000, 400), (1100, 475)])
-    monkeypatch.setattr(run, "_processor_time", lambda: next(readings))
-    assert run.busy_share(0.0) == 0.25
+    monkeypatch.setattr(suite, "_processor_time", lambda: next(readings))
+    assert suite.busy_share(0.0) == 0.25
     monkeypatch.undo()
-    share = run.busy_share(0.05)
+    share = suite.busy_share(0.05)
     assert share is None or 0 <= share <= 1
 
 
@@ -134,9 +134,9 @@ def test_the_command_writes_one_record(tmp_path: Path, monkeypatch: pytest.Monke
         names = [str(i) for i in range(TINY.entities)]
         return "tiny", KnowledgeGraph(generated_triples(TINY), names, names[: TINY.relations])
 
-    monkeypatch.setattr(run, "benchmark_graph", tiny_graph)
-    monkeypatch.setattr(run, "measure_step", lambda repeats: run.StepTiming(0.2, 0.3, 0.01))
-    monkeypatch.setattr(run, "GROWTH", [500, 1000])
+    monkeypatch.setattr(suite, "benchmark_graph", tiny_graph)
+    monkeypatch.setattr(suite, "measure_step", lambda repeats: suite.StepTiming(0.2, 0.3, 0.01))
+    monkeypatch.setattr(suite, "GROWTH", [500, 1000])
     out = tmp_path / "bench.json"
     result = CliRunner().invoke(app, ["bench", "--rounds", "1", "--growth", "--threads", "1", "--out", str(out)])
     assert result.exit_code == 0, result.output

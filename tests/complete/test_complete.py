@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gamma_kg import DataError, Gamma, KnowledgeGraph
-from gamma_kg.complete import complete, run
+from gamma_kg.complete import complete, proposals
 from gamma_kg.complete.worth import Slots, choose_queries
 from gamma_kg.demo import demo_split
 
@@ -77,11 +77,11 @@ def test_top_min_probability_and_relations_are_kept_to(countries: KnowledgeGraph
 def test_a_budget_stops_the_run_and_the_journal_takes_it_up(
     countries: KnowledgeGraph, small_gamma: Gamma, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "BLOCK_QUERIES", 4)
+    monkeypatch.setattr(proposals, "BLOCK_QUERIES", 4)
     whole = complete(small_gamma, countries, top=1000)
     journal = tmp_path / "facts.tsv.progress"
     clock = iter(range(10_000))
-    monkeypatch.setattr(run.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(proposals.time, "monotonic", lambda: next(clock))
     part = complete(small_gamma, countries, top=1000, budget_seconds=3, journal=journal)
     assert 0 < part.queries_asked < part.queries_in_all
     assert journal.exists()
@@ -109,7 +109,7 @@ def test_a_journal_of_another_run_is_refused(countries: KnowledgeGraph, small_ga
 def test_an_interrupted_run_keeps_what_it_found(
     countries: KnowledgeGraph, small_gamma: Gamma, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "BLOCK_QUERIES", 4)
+    monkeypatch.setattr(proposals, "BLOCK_QUERIES", 4)
 
     def interrupt(asked: int, in_all: int) -> None:
         if asked >= 8:

@@ -32,7 +32,7 @@ from pages import ROOT, Command, File, Part, PythonBlock
 from shrinking import shrink
 from tiny_sets import SETS, write_ultra
 
-from gamma_kg.bench import run as bench
+from gamma_kg.bench import suite as bench
 from gamma_kg.bench.training import measure_step
 from gamma_kg.cli import app, main
 from gamma_kg.data.benchmark import count_lines, file_sha256

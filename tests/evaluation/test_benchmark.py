@@ -13,7 +13,7 @@ import torch
 
 from gamma_kg.data.benchmark import load_benchmark
 from gamma_kg.errors import ConfigError, DataError
-from gamma_kg.evaluation import queries
+from gamma_kg.evaluation import plan
 from gamma_kg.evaluation.benchmark import EvaluationOptions, evaluate_benchmark
 from gamma_kg.evaluation.evaluate import NonFiniteScoreError, RivalCounts, rank_split
 from gamma_kg.evaluation.plan import QueryPlan
@@ -67,7 +67,7 @@ def write_random_folder(folder: Path, num_entities: int, num_train: int, num_tes
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """31 test triples; batches of 4 distinct queries."""
-    monkeypatch.setattr(queries, "BATCH_ROWS", 80)
+    monkeypatch.setattr(plan, "BATCH_ROWS", 80)
     return write_random_folder(tmp_path / "made", num_entities=20, num_train=60, num_test=31)
 
 
@@ -275,13 +275,13 @@ def test_damaged_store_entry_is_reported(tmp_path):
 class ThreadProcesses(Processes):
     """Two threads in the place of two processes."""
 
-    def __init__(self, rank: int, board: list, barrier: threading.Barrier) -> None:
-        super().__init__(rank, 2)
+    def __init__(self, number: int, board: list, barrier: threading.Barrier) -> None:
+        super().__init__(number, 2)
         object.__setattr__(self, "board", board)
         object.__setattr__(self, "barrier", barrier)
 
     def gather(self, value):
-        self.board[self.rank] = value
+        self.board[self.number] = value
         self.barrier.wait(timeout=30)
         values = list(self.board)
         self.barrier.wait(timeout=30)
@@ -331,7 +331,7 @@ def test_torchrun_gives_the_result_of_one_process(tmp_path):
     assert all(child.returncode == 0 for child in children)
     assert "made" in outputs[0] and outputs[1] == ""
     two = json.loads((tmp_path / "two" / "made.json").read_text())
-    assert two["processes"] == 2 and two["distinct_queries"] > 2 * queries.LARGEST_BATCH
+    assert two["processes"] == 2 and two["distinct_queries"] > 2 * plan.LARGEST_BATCH
     costs = ("seconds", "queries_per_second", "peak_memory_mb", "processes")
     assert {k: v for k, v in one.items() if k not in costs} == {k: v for k, v in two.items() if k not in costs}
     with np.load(tmp_path / "one/ranks/made.npz") as a, np.load(tmp_path / "two/ranks/made.npz") as b:

@@ -7,8 +7,9 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+import torch
+import torch.distributed
 
-from gamma_kg.evaluation import distributed
 from gamma_kg.machine.processes import leave_group
 
 
@@ -33,7 +34,7 @@ def test_a_thread_of_the_backend_can_drop_its_tensors_before_the_group_is_destro
         with result_is_there:
             dropped.append("tensors")
 
-    monkeypatch.setattr(distributed.dist, "destroy_process_group", lambda: seen_by_destroy.extend(dropped))
+    monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: seen_by_destroy.extend(dropped))
     thread = threading.Thread(target=backend)
     thread.start()
     result_is_there.release()

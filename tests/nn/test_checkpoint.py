@@ -28,9 +28,10 @@ def test_saving_leaves_no_other_file_behind(saved: Path) -> None:
     assert [p.name for p in saved.parent.iterdir()] == ["model.safetensors"]
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path, small_gamma: Gamma) -> None:
-    with pytest.raises(CheckpointError, match=r"can't write the checkpoint .*nowhere"):
-        small_gamma.save(tmp_path / "nowhere" / "m.safetensors")
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, small_gamma: Gamma) -> None:
+    (tmp_path / "nowhere").write_text("a file")
+    with pytest.raises(CheckpointError, match=r"can't write .*nowhere"):
+        small_gamma.save(tmp_path / "nowhere" / "model.safetensors")
 
 
 @pytest.mark.parametrize("length", [0, 4, 100, 5000])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +24,7 @@ def bench(
     import torch
 
     from gamma_kg.bench.suite import run_bench
+    from gamma_kg.io.atomic import write_text
 
     def tell(what: str) -> None:
         print(f"measuring: {what}", file=sys.stderr, flush=True)
@@ -34,9 +34,7 @@ def bench(
     )
     text = json.dumps(record, indent=2, ensure_ascii=False)
     if out is not None:
-        partial = out.with_name(f".{out.name}.partial")
-        partial.write_text(text + "\n")
-        os.replace(partial, out)
+        write_text(out, text + "\n")
     if as_json:
         print(text)
     else:

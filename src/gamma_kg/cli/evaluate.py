@@ -55,37 +55,36 @@ def evaluate(
     """
     from gamma_kg.evaluation.benchmark import EvaluationOptions, evaluate_benchmark
     from gamma_kg.evaluation.store import plain
-    from gamma_kg.machine.processes import Processes
+    from gamma_kg.machine.processes import join_processes
     from gamma_kg.predicting.models import resolve_model
 
     options = EvaluationOptions(split=split, task=task, limit=limit, seed=seed, memory=memory, by=by or ())
     benchmarks = _find(datasets or [], group or [], data_dir, split)
     named = resolve_model(model)
-    processes = Processes.start()
-    shown = processes.is_first
-    if shown and not json_lines:
-        print(f"model {named.name}: {named.description}; {split} split")
-        if limit:
-            print(f"SAMPLE: at most {limit} triples of each set (seed {seed}), not the whole {split} split")
-        print(_row("graph", *COLUMNS, "fair", "mr", "amri", "queries", "s", "q/s"))
-    results = []
-    # An orderly stop saves what was ranked, like Ctrl-C does.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    with _progress(len(benchmarks), shown) as (progress, say, graph_done):
-        for benchmark in benchmarks:
-            result = evaluate_benchmark(
-                benchmark, named, options, out=out, fresh=fresh, processes=processes, progress=progress
-            )
-            results.append(result)
-            if shown:
-                say(json.dumps(plain(result), ensure_ascii=False) if json_lines else _result_row(result))
-                if not json_lines:
-                    for stratum in _strata_rows(result):
-                        say(stratum)
-            graph_done()
-    if shown and not json_lines and len(results) > 1:
-        _print_means(results)
-    processes.stop()
+    with join_processes() as processes:
+        shown = processes.is_first
+        if shown and not json_lines:
+            print(f"model {named.name}: {named.description}; {split} split")
+            if limit:
+                print(f"SAMPLE: at most {limit} triples of each set (seed {seed}), not the whole {split} split")
+            print(_row("graph", *COLUMNS, "fair", "mr", "amri", "queries", "s", "q/s"))
+        results = []
+        # An orderly stop saves what was ranked, like Ctrl-C does.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        with _progress(len(benchmarks), shown) as (progress, say, graph_done):
+            for benchmark in benchmarks:
+                result = evaluate_benchmark(
+                    benchmark, named, options, out=out, fresh=fresh, processes=processes, progress=progress
+                )
+                results.append(result)
+                if shown:
+                    say(json.dumps(plain(result), ensure_ascii=False) if json_lines else _result_row(result))
+                    if not json_lines:
+                        for stratum in _strata_rows(result):
+                            say(stratum)
+                graph_done()
+        if shown and not json_lines and len(results) > 1:
+            _print_means(results)
 
 
 def _find(datasets: list[str], groups: list[str], data_dir: Path | None, split: str) -> list[Benchmark]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -31,6 +30,7 @@ def explain(
 ) -> None:
     """Show the paths from head to tail that speak for a fact, and which facts it rests on."""
     from gamma_kg import Gamma
+    from gamma_kg.io.atomic import write_text
 
     if out is not None and out.suffix not in ENDINGS:
         hint = did_you_mean(out.suffix, ENDINGS) or f": choose from {' '.join(ENDINGS)}"
@@ -43,11 +43,5 @@ def explain(
         print(found.json() if json_ else found.text())
         return
     content = {".svg": found.svg, ".html": found.html, ".json": found.json, ".txt": found.text}[out.suffix]()
-    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(content + "\n", encoding="utf-8")
-        os.replace(temporary, out)
-    except OSError as error:
-        raise DataError(f"{out}: can't be written ({error.strerror or error})") from error
+    write_text(out, content + "\n")
     print(f"gamma: explanation in {out}", file=sys.stderr)

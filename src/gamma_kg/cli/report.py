@@ -21,7 +21,7 @@ def report(
 ) -> None:
     """The paper's tables from result files, beside its published figures; several models are compared in pairs."""
     from gamma_kg.errors import ConfigError
-    from gamma_kg.evaluation.store import write_text
+    from gamma_kg.io.atomic import write_text
     from gamma_kg.report.render import SUFFIXES, render
     from gamma_kg.report.runs import load_runs
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from gamma_kg.data.benchmark import RECORD, count_lines, file_sha256
 from gamma_kg.data.catalog import Dataset, Source
 from gamma_kg.errors import DataError
+from gamma_kg.io.atomic import write_text, write_whole
 
 TIMEOUT_SECONDS = 30.0
 ATTEMPTS = 4
@@ -26,6 +27,10 @@ DOWNLOADS = ".downloads"
 
 Listener = Callable[[str, int, int | None], None]
 """Hears (file name, bytes so far, bytes in all if the server says so)."""
+
+
+class BadDownloadError(DataError):
+    """What came is not the file that the catalogue describes."""
 
 
 def fetch(entry: Dataset, folder: Path, listener: Listener | None = None, *, force: bool = False) -> list[str]:
@@ -46,21 +51,20 @@ def _fetch_file(entry: Dataset, name: str, folder: Path, listener: Listener) -> 
     target = folder / entry.slug / name
     sources = [source for source in entry.sources if source.file == name]
     downloads = [_download(entry, source, folder, listener) for source in sources]
-    temporary = target.with_name(f".{name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as stream:
+
+    def convert(file: Path) -> None:
+        with file.open("w", encoding="utf-8", newline="\n") as stream:
             for source, path in zip(sources, downloads, strict=True):
                 stream.writelines(converted_lines(source, _lines(source, path)))
-        sha256 = _check(entry, name, temporary)
-        _record(target.parent / RECORD, name, sha256)
-        os.replace(temporary, target)
-    except DataError:
+        _record(target.parent / RECORD, name, _check(entry, name, file))
+
+    try:
+        write_whole(target, convert)
+    except BadDownloadError:
         # What came is not what it should be: the next attempt must not start from it.
         for path in downloads:
             path.unlink(missing_ok=True)
         raise
-    finally:
-        temporary.unlink(missing_ok=True)
     for source, path in zip(sources, downloads, strict=True):
         # An archive serves several files and sets; it stays for the next one.
         if source.member is None:
@@ -76,7 +80,7 @@ def converted_lines(source: Source, lines: Iterable[str]) -> Iterator[str]:
             continue
         cells = text.split("\t") if source.split == "tab" else text.split()
         if len(cells) != 3:
-            raise DataError(
+            raise BadDownloadError(
                 f"{source.urls[0]} line {number}: expected 3 columns, found {len(cells)}; the source has changed"
             )
         yield "\t".join(cells[i] for i in order) + "\n"
@@ -93,7 +97,7 @@ def _lines(source: Source, path: Path) -> Iterator[str]:
                 yield line.decode("utf-8")
     except (KeyError, zipfile.BadZipFile, zlib.error, UnicodeDecodeError) as error:
         path.unlink(missing_ok=True)
-        raise DataError(f"{source.urls[0]} is no archive with {source.member} in it: {error}") from None
+        raise BadDownloadError(f"{source.urls[0]} is no archive with {source.member} in it: {error}") from None
 
 
 def _check(entry: Dataset, name: str, path: Path) -> str:
@@ -105,9 +109,9 @@ def _check(entry: Dataset, name: str, path: Path) -> str:
         # Without a hash the paper's count is all there is to check against; it is a few lines off for some sets,
         # but a truncated file is not.
         if lines < 0.99 * expected:
-            raise DataError(f"{entry.slug}/{name} was cut short: expected {expected} lines, found {lines}")
+            raise BadDownloadError(f"{entry.slug}/{name} was cut short: expected {expected} lines, found {lines}")
     elif found != facts.sha256:
-        raise DataError(
+        raise BadDownloadError(
             f"{entry.slug}/{name} was changed or cut short: expected sha256 {facts.sha256} ({facts.lines} lines), "
             f"found {found} ({lines} lines)"
         )
@@ -117,9 +121,7 @@ def _check(entry: Dataset, name: str, path: Path) -> str:
 def _record(path: Path, name: str, sha256: str) -> None:
     """Remember the hash of what was written, so that later damage is seen."""
     recorded = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps({**recorded, name: sha256}, indent=2) + "\n", "utf-8")
-    os.replace(temporary, path)
+    write_text(path, json.dumps({**recorded, name: sha256}, indent=2) + "\n")
 
 
 def _download(entry: Dataset, source: Source, folder: Path, listener: Listener) -> Path:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
 from pathlib import Path
 from typing import Any
 
 from gamma_kg.errors import DataError, did_you_mean
+from gamma_kg.io.atomic import write_text
 
 PREFIX = "pykeen:"
 
@@ -39,8 +39,4 @@ def pykeen_folder(name: str, cache: Path) -> Path:
 
 
 def _write(path: Path, triples: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("w", encoding="utf-8", newline="\n") as stream:
-        stream.writelines("\t".join(map(str, triple)) + "\n" for triple in triples)
-    os.replace(temporary, path)
+    write_text(path, "".join("\t".join(map(str, triple)) + "\n" for triple in triples))

@@ -125,7 +125,7 @@ def evaluate_benchmark(
 def _partial(store: ResultStore | None, name: str, split: str, key: str, size: int, processes: Processes) -> Partial:
     if store is None:
         return Partial(Path(), key, RivalCounts.empty(size), 0.0)
-    partial = store.partial(name, split, key, size, processes.rank)
+    partial = store.partial(name, split, key, size, processes.number)
     # Everybody has read what is there before anybody writes.
     processes.gather(None)
     return partial
@@ -147,8 +147,8 @@ def _rank(
     progress.graph(name, len(plan), int((counts.above != UNRANKED).sum()))
     rank_batch = _ranker(split, plan, model, options)
     try:
-        for index in todo[processes.rank :: processes.world]:
-            progress.advance(rank_batch(index, counts) * processes.world)
+        for index in todo[processes.number :: processes.count]:
+            progress.advance(rank_batch(index, counts) * processes.count)
             if can_save:
                 partial.save_now_and_then()
     except NonFiniteScoreError as error:
@@ -230,7 +230,7 @@ def _cost(seconds: float, queries: int, processes: Processes) -> dict[str, Any]:
         "seconds": round(seconds, 3),
         "queries_per_second": round(queries / seconds, 2) if seconds else None,
         "peak_memory_mb": max(processes.gather(peak_memory_mb())),
-        "processes": processes.world,
+        "processes": processes.count,
     }
 
 

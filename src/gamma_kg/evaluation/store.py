@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from gamma_kg.errors import DataError
 from gamma_kg.evaluation.evaluate import RivalCounts
+from gamma_kg.io.atomic import write_text, write_whole
 
 FORMAT = "gamma-kg/result/1"
 # An unfinished graph is saved as often as that costs no more than this share of the time: a kill loses next to nothing.
@@ -132,27 +132,14 @@ def read_result(path: Path) -> dict[str, Any]:
     return result
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        temporary.write_text(text, "utf-8")
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(f"can't write {path}: {error.strerror or error}") from None
-
-
 def _write_arrays(path: Path, key: str, counts: RivalCounts, **more: NDArray[Any] | np.float64) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        with temporary.open("wb") as stream:
-            arrays: dict[str, Any] = {"above": counts.above, "tied": counts.tied, "total": counts.total, **more}
+    arrays: dict[str, Any] = {"above": counts.above, "tied": counts.tied, "total": counts.total, **more}
+
+    def save(file: Path) -> None:
+        with file.open("wb") as stream:
             np.savez(stream, key=np.str_(key), **arrays)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(f"can't write {path}: {error.strerror or error}") from None
+
+    write_whole(path, save)
 
 
 def _describe(result: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gamma_kg.errors import DataError
+from gamma_kg.io.atomic import write_text
 
 
 class Journal:
@@ -68,7 +69,5 @@ class Journal:
         self._rewrite(path, fingerprint)
 
     def _rewrite(self, path: Path, fingerprint: dict[str, Any]) -> None:
-        temporary = path.with_name(path.name + ".tmp")
         lines = [json.dumps(line) for line in (fingerprint, *self.blocks)]
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        os.replace(temporary, path)
+        write_text(path, "\n".join(lines) + "\n")

@@ -10,7 +10,6 @@ import csv
 import gzip
 import io
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from urllib.parse import quote
 import polars as pl
 
 from gamma_kg.errors import DataError, did_you_mean
+from gamma_kg.io.atomic import write_whole
 
 if TYPE_CHECKING:
     from gamma_kg.graph.graph import KnowledgeGraph
@@ -34,16 +34,8 @@ def write_rows(path: str | Path, rows: Iterable[Row], kg: KnowledgeGraph) -> int
     """Writes rows that have at least head, relation and tail; returns how many."""
     path = Path(path)
     check_ending(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     counted = _Counted(rows)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        WRITERS[_ending(path)](temporary, counted, kg, path.name.endswith(".gz"))
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(f"{path}: can't be written ({error.strerror or error})") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole(path, lambda file: WRITERS[_ending(path)](file, counted, kg, path.name.endswith(".gz")))
     return counted.count
 
 

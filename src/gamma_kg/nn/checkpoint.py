@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from gamma_kg.errors import CheckpointError, ConfigError
+from gamma_kg.io.atomic import write_whole
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.model import GammaModel
 
@@ -64,14 +64,10 @@ def save_checkpoint(path: str | Path, model: GammaModel, provenance: Mapping[str
         "provenance": json.dumps(dict(provenance or {})),
     }
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        save_file(weights, temporary, metadata=metadata)
-        os.replace(temporary, path)
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"can't write the checkpoint {path}: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        write_whole(path, lambda file: save_file(weights, file, metadata=metadata), error=CheckpointError)
+    except SafetensorError as error:
+        raise CheckpointError(f"can't write {path}: {error}") from error
 
 
 def load_checkpoint(path: str | Path) -> Checkpoint:

@@ -19,6 +19,7 @@ from gamma_kg.errors import ConfigError
 from gamma_kg.evaluation.evaluate import rank_split
 from gamma_kg.evaluation.metrics import rank_metrics
 from gamma_kg.evaluation.plan import QueryPlan
+from gamma_kg.io.atomic import write_text
 from gamma_kg.io.frozen import FrozenConfig
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.config import preset
@@ -26,7 +27,7 @@ from gamma_kg.nn.model import GammaModel
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.training.config import TrainConfig, read_options, set_option
 from gamma_kg.training.pretrain import run_config
-from gamma_kg.training.run_folder import RunFolder, write_whole
+from gamma_kg.training.run_folder import RunFolder
 
 
 class AblationPlan(FrozenConfig):
@@ -90,8 +91,8 @@ def run_ablation(
         for label, name in plan.rows.items():
             results.setdefault(label, []).append(_row(plan, name, seed, out, loaded, data_dir, report))
             table = table_of(plan, results, groups)
-            write_whole(out / "table.md", lambda file, text=table: file.write_text(text, encoding="utf-8"))  # type: ignore[misc]
-    write_whole(out / "table.json", lambda file: file.write_text(json.dumps(results, indent=1)))
+            write_text(out / "table.md", table)
+    write_text(out / "table.json", json.dumps(results, indent=1))
     return table
 
 
@@ -130,7 +131,7 @@ def _row(
         "metrics": evaluate_model(model, splits, plan.limit),
         "made_by": made_by,
     }
-    write_whole(path, lambda file: file.write_text(json.dumps(row, indent=1)))
+    write_text(path, json.dumps(row, indent=1))
     return row
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gamma_kg.errors import ConfigError
-from gamma_kg.training.run_folder import RunFolder, write_whole
+from gamma_kg.io.atomic import write_text, write_whole
+from gamma_kg.training.run_folder import RunFolder
 
 Points = Sequence[tuple[float, float]]
 COLOURS = ("#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#bf3989", "#57606a", "#0a7ea4")
@@ -108,14 +109,14 @@ def write_html(folder: RunFolder, out: Path) -> None:
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Run {name}</title>'
         f"<style>{style}</style><h1>Run {name}</h1>{body}</html>\n"
     )
-    write_whole(out, lambda file: file.write_text(page, encoding="utf-8"))
+    write_text(out, page)
 
 
 def write_svg(folder: RunFolder, out: Path) -> None:
     """The validation chart (the loss where nothing was validated) alone."""
     charts = curves(folder)
     title = "Validation MRR" if "Validation MRR" in charts else "Training loss"
-    write_whole(out, lambda file: file.write_text(svg(title, charts[title]) + "\n", encoding="utf-8"))
+    write_text(out, svg(title, charts[title]) + "\n")
 
 
 def write_png(folder: RunFolder, out: Path) -> None:

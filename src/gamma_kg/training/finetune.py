@@ -16,12 +16,12 @@ from gamma_kg.data.catalog import catalog
 from gamma_kg.data.read import read_triples
 from gamma_kg.errors import DataError
 from gamma_kg.graph.sampling import IntArray, SourceGraph
+from gamma_kg.machine.processes import join_processes
 from gamma_kg.nn.checkpoint import Checkpoint, import_ultra, load_checkpoint
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.training.config import Stage, TrainConfig
 from gamma_kg.training.loop import Outcome, Trainer
 from gamma_kg.training.progress import watchers
-from gamma_kg.training.ranks import join_ranks
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.sources import NamedSource, provenance
 from gamma_kg.training.validation import validator
@@ -71,7 +71,7 @@ def run_finetune(
 ) -> Outcome:
     """Train from `start` on the target; everything lands in the folder `out`."""
     folder = RunFolder(out)
-    with join_ranks() as ranks:
+    with join_processes(config.device) as processes:
         name = target.source.graph.name
         made = {**provenance([target.source]), "init": start.provenance}
         trainer = Trainer(
@@ -80,8 +80,8 @@ def run_finetune(
             folder,
             model=start.build(),
             validate=validator({name: target.validation}, config.validation_limit),
-            watch=watchers(config, folder) if ranks.is_first else (),
-            ranks=ranks,
+            watch=watchers(config, folder) if processes.is_first else (),
+            processes=processes,
             provenance=made,
         )
         return trainer.run(resume=resume)

@@ -17,6 +17,8 @@ from torch import Tensor, nn
 
 from gamma_kg.graph.sampling import SourceGraph
 from gamma_kg.kernels.native import retain_freed_memory
+from gamma_kg.machine.device import choose_device
+from gamma_kg.machine.processes import Processes
 from gamma_kg.nn.checkpoint import save_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.batch import Batch
@@ -24,7 +26,6 @@ from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.draws import BatchStream, Cursor, GraphDrawer
 from gamma_kg.training.errors import TrainingError
 from gamma_kg.training.objective import batch_loss
-from gamma_kg.training.ranks import Ranks
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.schedule import progress, rate_factor, stage_number
 from gamma_kg.training.signals import stop_signals
@@ -74,20 +75,20 @@ class Trainer:
         model: GammaModel | None = None,
         validate: Validate | None = None,
         watch: Sequence[Watch] = (),
-        ranks: Ranks | None = None,
+        processes: Processes | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
-        self.config, self.folder, self.ranks = config, folder, ranks or Ranks()
+        self.config, self.folder, self.processes = config, folder, processes or Processes()
         self.validate, self.watch, self.provenance = validate, watch, dict(provenance or {})
-        self.device = _device(config.device)
+        self.device = choose_device(config.device)
         torch.manual_seed(config.seed)
         self.model = (model or GammaModel(config.gamma_config)).to(self.device).train()
         self.average = copy.deepcopy(self.model).eval() if config.ema_decay else self.model
-        self.wrapped = self.ranks.wrap(self.model)
+        self.wrapped = self.processes.wrap(self.model)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, foreach=True
         )
-        self.drawer = GraphDrawer(sources, config.stages, config.seed, self.ranks.rank)
+        self.drawer = GraphDrawer(sources, config.stages, config.seed, self.processes.number)
         self.count = Counters()
         self.cursor: Cursor | None = None
         self._stop_signals: list[int] = []
@@ -99,7 +100,7 @@ class Trainer:
     def run(self, *, resume: bool = False) -> Outcome:
         """Train until the budget is used, a signal comes or validation no longer improves."""
         retain_freed_memory()
-        if self.ranks.is_first:
+        if self.processes.is_first:
             self.folder.start(self.config, resume=resume)
         if resume:
             self._restore(self.folder.load_state())
@@ -123,15 +124,15 @@ class Trainer:
         return outcome
 
     def _status(self) -> str | None:
-        """Why the run ends now, or None. All ranks come to the same answer."""
+        """Why the run ends now, or None. All processes come to the same answer."""
         self.count.seconds = self._elapsed()
-        stopped = self.ranks.any(bool(self._stop_signals))
-        (done,) = self.ranks.agree(progress(self.config, self.count.step, self.count.seconds))
+        stopped = self.processes.any(bool(self._stop_signals))
+        done = self.processes.from_first(progress(self.config, self.count.step, self.count.seconds))
         self._done = done
         if stopped:
             return "stopped"
         patience = self.config.patience
-        if self.ranks.agree(float(patience and self.count.validations_since_best >= patience))[0]:
+        if self.processes.from_first(patience and self.count.validations_since_best >= patience):
             return "converged"
         return "finished" if done >= 1 else None
 
@@ -145,9 +146,9 @@ class Trainer:
         for part in range(config.accumulate):
             batch = stream.next().to(self.device)
             # Dropout follows from the batch's number, so that a resumed run draws the same.
-            torch.manual_seed(_mixed_seed(config.seed, self.ranks.rank, count.batches))
+            torch.manual_seed(_mixed_seed(config.seed, self.processes.number, count.batches))
             is_last = part + 1 == config.accumulate
-            with nullcontext() if is_last else self.ranks.hold_gradients(self.wrapped):
+            with nullcontext() if is_last else self.processes.hold_gradients(self.wrapped):
                 loss, entropy = batch_loss(self.wrapped, batch, config)
                 self._check_finite(loss, batch, "loss")
                 (loss / config.accumulate).backward()
@@ -155,7 +156,7 @@ class Trainer:
             count.entropy_sum += entropy
             count.batches_summed += 1
             count.batches += 1
-            count.samples += len(batch) * self.ranks.size
+            count.samples += len(batch) * self.processes.count
         clip = config.clip_norm or torch.inf
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), clip)
         self._check_finite(norm, batch, "gradient")
@@ -172,11 +173,11 @@ class Trainer:
         count.seconds = self._elapsed()
         every = config.validate_steps and count.step % config.validate_steps == 0
         timed = config.validate_minutes and count.seconds - count.validated_at >= 60 * config.validate_minutes
-        if self.validate is not None and self.ranks.agree(float(bool(every or timed)))[0]:
+        if self.validate is not None and self.processes.from_first(bool(every or timed)):
             self._validate(outcome)
         every = config.checkpoint_steps and count.step % config.checkpoint_steps == 0
         timed = config.checkpoint_minutes and count.seconds - count.saved_at >= 60 * config.checkpoint_minutes
-        if self.ranks.agree(float(bool(every or timed)))[0]:
+        if self.processes.from_first(bool(every or timed)):
             self._save(stream)
 
     # Weights
@@ -191,7 +192,7 @@ class Trainer:
             kept.lerp_(new, 1 - decay)
 
     def _check_finite(self, value: Tensor, batch: Batch, what: str) -> None:
-        if not self.ranks.any(not bool(value.isfinite())):
+        if not self.processes.any(not bool(value.isfinite())):
             return
         path = self.folder.save_batch(self.count.step, batch.tensors())
         self._log({"kind": "event", "event": f"{what} not finite"})
@@ -204,8 +205,8 @@ class Trainer:
     def _save(self, stream: BatchStream) -> None:
         """State, raw and averaged checkpoint; the first rank writes."""
         self.count.saved_at = self.count.seconds
-        cursors = self.ranks.gather([*vars(stream.cursor).values()])
-        if not self.ranks.is_first:
+        cursors = self.processes.gather([*vars(stream.cursor).values()])
+        if not self.processes.is_first:
             return
         for average in (False, True) if self.average is not self.model else (False,):
             model = self.average if average else self.model
@@ -229,10 +230,10 @@ class Trainer:
         self.optimizer.load_state_dict(state["optimizer"])
         self.count = Counters(**state["counters"])
         cursors = [Cursor(*values) for values in state["cursors"]]
-        # With another number of ranks the order of the data changes: new ranks go on behind all draws made so far.
+        # With another number of processes the order of the data changes: all go on behind the draws made so far.
         behind = Cursor(max(cursor.draw for cursor in cursors) + 1, cursors[0].stage)
-        self.cursor = cursors[self.ranks.rank] if self.ranks.size == len(cursors) else behind
-        if self.ranks.is_first:
+        self.cursor = cursors[self.processes.number] if self.processes.count == len(cursors) else behind
+        if self.processes.is_first:
             self.folder.cut_log(self.count.step)
 
     def _described(self, average: bool) -> dict[str, Any]:
@@ -255,7 +256,7 @@ class Trainer:
         count = self.count
         started = time.monotonic()
         mrr = 0.0
-        if self.ranks.is_first:
+        if self.processes.is_first:
             self.average.eval()
             with torch.no_grad():
                 by_set = dict(self.validate(self.average))
@@ -263,21 +264,21 @@ class Trainer:
             mrr = sum(by_set.values()) / max(len(by_set), 1)
             record = {"kind": "validation", "mrr": by_set, "mean": mrr, "took": time.monotonic() - started}
             outcome.validations.append({"step": count.step, **record})
-        (mrr,) = self.ranks.agree(mrr)
+        mrr = self.processes.from_first(mrr)
         is_better = mrr > count.best_mrr
         count.validations_since_best = 0 if is_better else count.validations_since_best + 1
         if is_better:
             count.best_mrr, count.best_step = mrr, count.step
-            if self.ranks.is_first:
+            if self.processes.is_first:
                 described = {**self._described(self.average is not self.model), "validation_mrr": by_set}
                 save_checkpoint(self.folder.best_path, self.average, described)
         count.seconds = count.validated_at = self._elapsed()
-        if self.ranks.is_first:
+        if self.processes.is_first:
             self._log(record)
 
     def _is_unvalidated(self) -> bool:
-        last = [record["step"] for record in self.folder.records("validation")] if self.ranks.is_first else []
-        return bool(self.ranks.agree(float(not last or last[-1] != self.count.step))[0])
+        last = [record["step"] for record in self.folder.records("validation")] if self.processes.is_first else []
+        return self.processes.from_first(not last or last[-1] != self.count.step)
 
     def _log_step(self, batch: Batch, norm: float, rate: float) -> None:
         """Loss and entropy are means since the last line; the rest is of this moment."""
@@ -303,7 +304,7 @@ class Trainer:
         count.batches_summed = 0
 
     def _log(self, record: Mapping[str, Any]) -> None:
-        if not self.ranks.is_first:
+        if not self.processes.is_first:
             return
         full = {"step": self.count.step, "seconds": round(self.count.seconds, 3), **record}
         full = {key: round(value, 6) if isinstance(value, float) else value for key, value in full.items()}
@@ -334,11 +335,3 @@ class Trainer:
 
 def _mixed_seed(seed: int, rank: int, batch: int) -> int:
     return (seed * 1_000_003 + rank * 7_919 + batch * 104_729) % 2**63
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "cuda" and not torch.cuda.is_available():
-        raise TrainingError("device = 'cuda' was asked for, but torch finds no CUDA device here")
-    return torch.device(name)

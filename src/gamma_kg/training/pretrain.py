@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from gamma_kg.errors import ConfigError
+from gamma_kg.machine.processes import join_processes
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.loop import Outcome, Trainer
 from gamma_kg.training.progress import watchers
-from gamma_kg.training.ranks import join_ranks
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.sources import load_sources, provenance
 from gamma_kg.training.validation import load_validation, validator
@@ -21,9 +21,9 @@ def run_config(
 ) -> Outcome:
     """Train as the config says; everything lands in the folder `out`."""
     folder = RunFolder(out)
-    with join_ranks() as ranks:
+    with join_processes(config.device) as processes:
         sources = load_sources(config.sources, data_dir)
-        splits = load_validation(config.validation, data_dir) if ranks.is_first else {}
+        splits = load_validation(config.validation, data_dir) if processes.is_first else {}
         validate = validator(splits, config.validation_limit) if config.validation else None
         described = provenance(sources)
         if config.init is not None:
@@ -34,8 +34,8 @@ def run_config(
             folder,
             model=initial_model(config),
             validate=validate,
-            watch=watchers(config, folder) if ranks.is_first else (),
-            ranks=ranks,
+            watch=watchers(config, folder) if processes.is_first else (),
+            processes=processes,
             provenance=described,
         )
         return trainer.run(resume=resume)

@@ -10,15 +10,15 @@ best.safetensors       the weights with the best mean validation MRR
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from gamma_kg.io.atomic import write_text, write_whole
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.errors import TrainingError
 
@@ -53,7 +53,7 @@ class RunFolder:
         if not resume:
             # What a run left behind that died before its first checkpoint.
             self.log_path.unlink(missing_ok=True)
-        write_whole(self.path / "config.json", lambda file: file.write_text(config.model_dump_json(indent=1)))
+        write_text(self.path / "config.json", config.model_dump_json(indent=1), error=TrainingError)
 
     def config(self) -> TrainConfig:
         """The config of the run, as it was last started."""
@@ -84,10 +84,10 @@ class RunFolder:
         if not self.log_path.is_file():
             return
         kept = [json.dumps(record) + "\n" for record in self.records() if record.get("step", 0) <= step]
-        write_whole(self.log_path, lambda file: file.write_text("".join(kept)))
+        write_text(self.log_path, "".join(kept), error=TrainingError)
 
     def save_state(self, state: Mapping[str, Any]) -> None:
-        write_whole(self.state_path, lambda file: torch.save(dict(state), file))
+        write_whole(self.state_path, lambda file: torch.save(dict(state), file), error=TrainingError)
 
     def load_state(self) -> dict[str, Any]:
         """The saved state; only tensors and plain values are read."""
@@ -100,7 +100,7 @@ class RunFolder:
     def save_batch(self, step: int, tensors: Mapping[str, Tensor]) -> Path:
         """Keep a batch that broke the run."""
         path = self.path / f"broken-batch-{step}.pt"
-        write_whole(path, lambda file: torch.save(dict(tensors), file))
+        write_whole(path, lambda file: torch.save(dict(tensors), file), error=TrainingError)
         return path
 
     def checkpoint_path(self, step: int, *, average: bool) -> Path:
@@ -123,13 +123,3 @@ def step_of(path: Path) -> int:
     """The step in a checkpoint's name; -1 for other files."""
     match = CHECKPOINT_NAME.fullmatch(path.name)
     return int(match[1]) if match else -1
-
-
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write under another name in the same folder, then rename."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        write(temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gamma_kg.io.atomic import write_text
 from gamma_kg.nn.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.errors import TrainingError
-from gamma_kg.training.run_folder import RunFolder, step_of, write_whole
+from gamma_kg.training.run_folder import RunFolder, step_of
 
 Validate = Callable[[GammaModel], Mapping[str, float]]
 
@@ -63,9 +64,9 @@ def write_selected(candidates: Sequence[Candidate], out: Path, limit: int | None
     }
     save_checkpoint(out, chosen.build(), {**chosen.provenance, "selection": selection})
     table = markdown_table(candidates)
-    write_whole(out.with_suffix(".md"), lambda file: file.write_text(table, encoding="utf-8"))
+    write_text(out.with_suffix(".md"), table)
     rows = [{"checkpoint": c.path.name, "mean": c.mean, "mrr": dict(c.mrr)} for c in candidates]
-    write_whole(out.with_suffix(".json"), lambda file: file.write_text(json.dumps(rows, indent=1)))
+    write_text(out.with_suffix(".json"), json.dumps(rows, indent=1))
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""What each rank of test_ranks.py runs: python rank_program.py MODE FOLDER, under torchrun's environment.
+"""What each rank of test_ranks.py runs: python process_program.py MODE FOLDER, under torchrun's environment.
 
 train: gradients of a batch, a whole run, and a run in which rank 1 dies. resume: goes on with the latter.
 """
@@ -15,12 +15,12 @@ import torch
 
 from gamma_kg.errors import GammaError
 from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.machine.processes import Processes, join_processes
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.batch import TrainGraph, make_batch
 from gamma_kg.training.config import Stage, TrainConfig
 from gamma_kg.training.loop import Trainer
 from gamma_kg.training.objective import batch_loss
-from gamma_kg.training.ranks import Ranks, join_ranks
 from gamma_kg.training.run_folder import RunFolder
 
 STAGE = Stage(sampler="subgraph", batch_size=4, batches_per_draw=2, negatives=6, entities=(10, 20))
@@ -42,7 +42,7 @@ def tiny_source() -> SourceGraph:
     return SourceGraph.build("tiny", np.column_stack([rng.integers(n, size=90) for n in (25, 3, 25)]), 25, 3)
 
 
-def gradients(ranks: Ranks) -> dict[str, torch.Tensor]:
+def gradients(processes: Processes) -> dict[str, torch.Tensor]:
     """Gradients of one batch of 8, of which each rank sees its share."""
     source = tiny_source()
     graph = TrainGraph.build(source.triples, source.num_entities, source.num_relations)
@@ -51,9 +51,9 @@ def gradients(ranks: Ranks) -> dict[str, torch.Tensor]:
     model = GammaModel(CONFIG.gamma_config)
     with torch.no_grad():  # branch weights that differ, so that the entropy term has a gradient
         model.attention.temperature.fill_(0.1)
-    share = 8 // ranks.size
-    wrapped = ranks.wrap(model)  # kept: its hooks average the gradients in the backward pass
-    loss, _ = batch_loss(wrapped, batch.part(ranks.rank * share, (ranks.rank + 1) * share), CONFIG)
+    share = 8 // processes.count
+    wrapped = processes.wrap(model)  # kept: its hooks average the gradients in the backward pass
+    loss, _ = batch_loss(wrapped, batch.part(processes.number * share, (processes.number + 1) * share), CONFIG)
     loss.backward()
     return {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
 
@@ -62,15 +62,15 @@ class DyingTrainer(Trainer):
     """Rank 1 dies without a word after its third step."""
 
     def _after_step(self, *arguments: Any) -> None:
-        if self.ranks.rank == 1 and self.count.step == 3:
+        if self.processes.number == 1 and self.count.step == 3:
             os._exit(9)
         super()._after_step(*arguments)
 
 
 def train(
-    ranks: Ranks, folder: Path, kind: type[Trainer] = Trainer, *, resume: bool = False
+    processes: Processes, folder: Path, kind: type[Trainer] = Trainer, *, resume: bool = False
 ) -> dict[str, torch.Tensor]:
-    trainer = kind(CONFIG, [tiny_source()], RunFolder(folder), ranks=ranks)
+    trainer = kind(CONFIG, [tiny_source()], RunFolder(folder), processes=processes)
     trainer.run(resume=resume)
     return {name: value.detach() for name, value in trainer.model.named_parameters()}
 
@@ -78,14 +78,14 @@ def train(
 def main() -> None:
     mode, folder = sys.argv[1], Path(sys.argv[2])
     torch.set_num_threads(1)
-    with join_ranks() as ranks:
+    with join_processes() as processes:
         if mode == "resume":
-            found = {"resumed": train(ranks, folder / "died", resume=True)}
+            found = {"resumed": train(processes, folder / "died", resume=True)}
         else:
-            found = {"gradients": gradients(ranks), "weights": train(ranks, folder / "run")}
-        torch.save(found, folder / f"{mode}{ranks.rank}.pt")
+            found = {"gradients": gradients(processes), "weights": train(processes, folder / "run")}
+        torch.save(found, folder / f"{mode}{processes.number}.pt")
         if mode == "train":
-            train(ranks, folder / "died", DyingTrainer)
+            train(processes, folder / "died", DyingTrainer)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Several ranks on loopback (gloo). Each launch pays for two imports of torch, so few launches test much."""
+"""Several processes on loopback (gloo). Each launch pays for two imports of torch, so few launches test much."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from gamma_kg.training.ranks import Ranks
+from gamma_kg.machine.processes import Processes
 
-PROGRAM = Path(__file__).parent / "rank_program.py"
+PROGRAM = Path(__file__).parent / "process_program.py"
 SOURCES = Path(__file__).parents[2] / "src"
 
 
 def launch(mode: str, folder: Path) -> list[tuple[int, str]]:
-    """Exit code and stderr of both ranks."""
+    """Exit code and stderr of both processes."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -60,7 +60,7 @@ class Trained:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    folder = tmp_path_factory.mktemp("ranks")
+    folder = tmp_path_factory.mktemp("processes")
     return Trained(folder, launch("train", folder))
 
 
@@ -68,9 +68,9 @@ def test_two_ranks_with_half_the_batch_each_give_the_gradients_of_one_with_the_w
     trained: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(PROGRAM.parent))
-    import rank_program
+    import process_program
 
-    expected = rank_program.gradients(Ranks())
+    expected = process_program.gradients(Processes())
     for rank in range(2):
         found = trained.saved(f"train{rank}.pt")["gradients"]
         assert found.keys() == expected.keys()
@@ -86,11 +86,11 @@ def test_ranks_keep_the_same_weights_and_only_the_first_one_writes(trained: Trai
     assert '"samples": 48' in steps[-1]
 
 
-def test_a_rank_that_dies_ends_the_job_with_a_clear_message_and_the_run_resumes(trained: Trained) -> None:
+def test_a_process_that_dies_ends_the_job_with_a_clear_message_and_the_run_resumes(trained: Trained) -> None:
     (code, stderr), (dead_code, _) = trained.ends
     assert dead_code == 9
     assert code != 0
-    assert "gamma: rank 0 of 2 lost contact with another rank" in stderr
+    assert "gamma: process 0 of 2 lost contact with another one" in stderr
     assert "--resume" in stderr
     for code, stderr in launch("resume", trained.folder):
         assert code == 0, stderr

@@ -1,0 +1,27 @@
+"""Which device computes: what a user writes ("auto", "cpu", "cuda", "cuda:1"), and what torch finds here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gamma_kg.errors import ConfigError
+
+if TYPE_CHECKING:
+    import torch
+
+
+def choose_device(name: str = "cpu") -> torch.device:
+    """The device of that name; "auto" is a GPU where there is one. A device that is not here is a `ConfigError`."""
+    import torch
+
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ConfigError(f"no device {name!r}: wanted auto, cpu, cuda or cuda:0") from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(f"device {name!r} was asked for, but torch finds {torch.cuda.device_count()} GPUs here")
+    if device.type not in ("cpu", "cuda"):
+        raise ConfigError(f"device {name!r} is not one that gamma computes on: wanted auto, cpu, cuda or cuda:0")
+    return device
