@@ -73,8 +73,14 @@ def test_info_tells_versions_parameters_path_and_threads(run: Run, model: Path, 
     facts = json.loads(out)
     assert code == 0 and facts["parameters"] == small_gamma.num_parameters
     assert facts["config"]["branches"] == ["complex", "split-complex"] and facts["threads"] >= 1
-    assert "native" in facts["propagation"] or "plain torch" in facts["propagation"]
-    assert "parameters" in run("info", model)[1]
+    assert "native" in facts["engine"] or "plain torch" in facts["engine"]
+
+
+def test_info_fits_on_one_screen_and_says_what_the_bundled_model_is(run: Run) -> None:
+    code, out, _ = run("info")
+    lines = out.splitlines()
+    assert code == 0 and len(lines) <= 10 and max(map(len, lines)) <= 120
+    assert "359,298 parameters" in out and "fb15k237" in out and "validation MRR" in out
 
 
 def test_convert_imports_public_weights(run: Run, shared: Path, tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -30,9 +32,25 @@ app = typer.Typer(
     name="gamma",
     help="Ranked missing facts on any knowledge graph, without training.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"gamma-kg {version('gamma-kg')}")
+        raise typer.Exit
+
+
+@app.callback()
+def gamma(
+    version_: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Ranked missing facts on any knowledge graph, without training."""
+
+
 app.command("demo")(demo.demo)
 app.command("predict")(predict.predict)
 app.command("complete")(complete.complete)

@@ -72,6 +72,8 @@ def show(record: dict[str, Any]) -> None:
         facts.add_row(f"{name}: relation pass", f"{values['ms per relation pass']:.1f} ms")
     step = record["training step"]
     facts.add_row("training step, forward and backward", f"{step['forward'] + step['backward']:.3f} s")
+    for name, value in record["start"].items():
+        facts.add_row(f"start: {name}", f"{value:.2f} s")
     for row in record.get("growth", []):
         memory = f", {row['peak bytes'] / 1e9:.2f} GB" if "peak bytes" in row else ""
         facts.add_row(f"{row['triples']:,} triples", f"{row['seconds']:.2f} s a query{memory}")

@@ -1,9 +1,10 @@
-"""`gamma info`: versions, the model, and which propagation path is in use."""
+"""`gamma info`: on one screen what is installed, what computes, and which model it is; everything else by --json."""
 
 from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,26 +14,22 @@ import typer
 
 def info(
     model: Annotated[Path | None, typer.Argument(help="A checkpoint file; the bundled weights if left out.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All that is known, as one JSON object.")] = False,
 ) -> None:
-    """Versions, parameters, config, which propagation path is in use and how many threads."""
+    """Version, engine, threads, and the model: what it is, what it was trained on, how good it is."""
     facts = collect(model)
     if as_json:
         print(json.dumps(facts, ensure_ascii=False))
         return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(show_header=False, box=None)
-    for name, value in facts.items():
-        shown = "\n".join(f"{k} = {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
-        table.add_row(f"[bold]{name}[/bold]", escape(shown))
-    Console().print(table)
+    print(f"gamma-kg {facts['gamma-kg']}, Python {facts['python']}, torch {facts['torch']}")
+    print(f"engine   {facts['engine']}; {facts['threads']} threads")
+    print(f"model    {facts['model']}: {' & '.join(facts['config']['branches'])}, {facts['parameters']:,} parameters")
+    print(f"trained  {trained_on(facts['provenance'])}")
+    print(f"quality  {quality(facts['provenance'])}")
 
 
 def collect(model: Path | None) -> dict[str, Any]:
-    """All facts, in the order they are shown."""
+    """All facts."""
     import torch
 
     from gamma_kg import Gamma
@@ -43,10 +40,36 @@ def collect(model: Path | None) -> dict[str, Any]:
         "gamma-kg": version("gamma-kg"),
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "propagation": describe(),
+        "engine": describe(),
         "threads": torch.get_num_threads(),
         "model": str(model) if model else "bundled weights",
         "parameters": gamma.num_parameters,
         "config": gamma.config.model_dump(mode="json"),
         "provenance": gamma.provenance,
     }
+
+
+def trained_on(provenance: Mapping[str, Any]) -> str:
+    """The graphs that the weights have seen, and for how long."""
+    data = provenance.get("data")
+    if not data:
+        return str(provenance.get("source", "not recorded"))
+    graphs = ", ".join(data)
+    minutes = sum(float(run.get("minutes", 0)) for run in _runs(provenance))
+    return f"{graphs}; {minutes:.0f} minutes on {provenance.get('hardware', 'unknown hardware')}" if minutes else graphs
+
+
+def quality(provenance: Mapping[str, Any]) -> str:
+    """How the weights were chosen, and the figure that chose them."""
+    chosen = provenance.get("selection")
+    if not chosen:
+        return "not recorded: see docs/RESULTS.md, or measure it with gamma evaluate"
+    mean = chosen.get("mean")
+    figure = f"mean validation MRR {mean:.3f}" if isinstance(mean, float) else "validation MRR"
+    return f"chosen by {figure} over {len(chosen.get('validation_mrr', {}))} graphs; tables: docs/RESULTS.md"
+
+
+def _runs(provenance: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """This run and those it went on from."""
+    before = provenance.get("init")
+    return [provenance, *(_runs(before) if isinstance(before, Mapping) else [])]

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import polars as pl
-
 from gamma_kg.errors import DataError, did_you_mean
 from gamma_kg.io.atomic import write_whole
 
@@ -95,6 +93,8 @@ def _write_tsv(path: Path, rows: Iterable[Row], kg: KnowledgeGraph, is_packed: b
 
 
 def _write_parquet(path: Path, rows: Iterable[Row], kg: KnowledgeGraph, is_packed: bool) -> None:
+    import polars as pl
+
     columns = [{name: _cell(cell) for name, cell in row.items()} for row in rows]
     frame = pl.DataFrame(columns) if columns else pl.DataFrame(schema=["head", "relation", "tail"])
     frame.write_parquet(path)

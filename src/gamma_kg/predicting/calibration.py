@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 from torch import Tensor
 
 from gamma_kg.errors import DataError
@@ -58,6 +57,8 @@ class MonotoneMap:
 
         Each level becomes one point at the mean of its x, so that the map rises between them.
         """
+        from scipy.optimize import isotonic_regression  # slow to load, and only fitting needs it
+
         order = np.argsort(x, kind="stable")
         x, y = x[order], y[order]
         weight = np.ones_like(x) if weight is None else weight[order]

@@ -10,7 +10,6 @@ from typing import Any
 from gamma_kg.errors import CheckpointError, did_you_mean
 from gamma_kg.nn.checkpoint import import_ultra
 from gamma_kg.nn.config import PRESETS
-from gamma_kg.predicting.baselines import frequency_scorer, pagerank_scorer
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.predictor import Predictor
 
@@ -33,10 +32,8 @@ class NamedModel:
 def resolve_model(name: str | Path | None) -> NamedModel:
     """None: the bundled weights. "untrained" (or "untrained:PRESET"), "ppr", "frequency", else a checkpoint."""
     text = "" if name is None else str(name)
-    if text == "ppr":
-        return _of("ppr", pagerank_scorer(), "personalised PageRank, restart 0.15")
-    if text == "frequency":
-        return _of("frequency", frequency_scorer(), "most frequent answers")
+    if text in ("ppr", "frequency"):
+        return _baseline(text)
     if text == "untrained" or text.startswith("untrained:"):
         preset = text.partition(":")[2] or "gamma"
         return _of_gamma(text, Gamma.from_preset(preset, seed=UNTRAINED_SEED))
@@ -51,6 +48,14 @@ def resolve_model(name: str | Path | None) -> NamedModel:
     if Path(text).suffix in ULTRA_SUFFIXES:
         return _of_gamma(Path(text).stem, Gamma.from_checkpoint(import_ultra(text)))
     return _of_gamma(Path(text).stem, Gamma.from_pretrained(text))
+
+
+def _baseline(name: str) -> NamedModel:
+    from gamma_kg.predicting.baselines import frequency_scorer, pagerank_scorer  # scipy is slow to load
+
+    if name == "ppr":
+        return _of(name, pagerank_scorer(), "personalised PageRank, restart 0.15")
+    return _of(name, frequency_scorer(), "most frequent answers")
 
 
 def _of(name: str, scorer: Predictor, description: str) -> NamedModel:
