@@ -61,8 +61,8 @@ def test_catalogue_names_the_57_sets():
     assert {slug for slug, entry in entries if entry.task == "tail"} == {f"fb15k237-{n}" for n in (10, 20, 50)}
     assert {slug for slug, entry in entries if entry.ultra_task == "tail"} == {"nell23k", "wd-singer"}
     for entry in catalog().values():
-        assert {source.file for source in entry.sources} == set(entry.files)
-        assert all(url.startswith("https://") and "{" not in url for source in entry.sources for url in source.urls)
+        assert {part.file for part in entry.downloads} == set(entry.files)
+        assert all(url.startswith("https://") and "{" not in url for part in entry.downloads for url in part.urls)
         assert entry.licence and entry.counts["test"]["queries"] > 0
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gamma_kg.data import download
 from gamma_kg.data.benchmark import RECORD, file_sha256, load_benchmark
-from gamma_kg.data.catalog import FileFacts, Source, dataset
+from gamma_kg.data.catalog import Download, FileFacts, dataset
 from gamma_kg.data.download import DOWNLOADS, fetch
 from gamma_kg.errors import DataError
 from loopback import FileServer, serving
@@ -27,13 +27,13 @@ def sha256(text, tmp_path):
     return file_sha256(tmp_path / "hash")
 
 
-def entry_for(server, tmp_path, sources=None, **hashes):
+def entry_for(server, tmp_path, downloads=None, **hashes):
     """The catalogue's yago310, with files from the local server."""
     lines = {"train.txt": 1000, "valid.txt": 1, "test.txt": 1}
-    plain = [Source(name, (f"{server.url}/{name}",)) for name in lines]
+    plain = [Download(name, (f"{server.url}/{name}",)) for name in lines]
     files = {name: FileFacts(count, hashes.get(name.split(".")[0])) for name, count in lines.items()}
     server.files.update({"train.txt": TRAIN.encode(), "valid.txt": TEST.encode(), "test.txt": TEST.encode()})
-    return replace(dataset("yago310"), sources=tuple(sources or plain), files=files)
+    return replace(dataset("yago310"), downloads=tuple(downloads or plain), files=files)
 
 
 def test_fetched_set_can_be_loaded_and_is_not_fetched_twice(server, tmp_path):
@@ -64,7 +64,7 @@ def test_broken_download_goes_on_where_it_stopped(server, tmp_path, monkeypatch)
     assert (tmp_path / "yago310" / "train.txt").read_text() == TRAIN
 
 
-def test_changed_source_is_refused_with_both_hashes_and_leaves_nothing_behind(server, tmp_path):
+def test_changed_download_is_refused_with_both_hashes_and_leaves_nothing_behind(server, tmp_path):
     expected = sha256(TRAIN, tmp_path)
     entry = entry_for(server, tmp_path, train=expected)
     server.files["train.txt"] = changed = TRAIN.replace("b\tr\tc", "c\tr\tb", 1).encode()
@@ -83,19 +83,19 @@ def test_cut_file_is_refused_where_only_its_length_is_known(server, tmp_path):
         fetch(entry, tmp_path)
 
 
-def test_sources_are_converted_joined_and_taken_from_archives(server, tmp_path):
+def test_downloads_are_converted_joined_and_taken_from_archives(server, tmp_path):
     entry = entry_for(server, tmp_path)
     with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
         archive.writestr("data/train.triples", "a\tb\tr\r\n" * 1000)
         archive.writestr("data/valid", "c r a")
     server.files["all.zip"] = (tmp_path / "all.zip").read_bytes()
-    sources = (
-        Source("train.txt", (f"{server.url}/all.zip",), member="data/train.triples", columns="htr"),
-        Source("valid.txt", (f"{server.url}/all.zip",), member="data/valid", split="whitespace"),
-        Source("test.txt", (f"{server.url}/gone.txt", f"{server.url}/test.txt")),
-        Source("test.txt", (f"{server.url}/valid.txt",)),
+    downloads = (
+        Download("train.txt", (f"{server.url}/all.zip",), member="data/train.triples", columns="htr"),
+        Download("valid.txt", (f"{server.url}/all.zip",), member="data/valid", split="whitespace"),
+        Download("test.txt", (f"{server.url}/gone.txt", f"{server.url}/test.txt")),
+        Download("test.txt", (f"{server.url}/valid.txt",)),
     )
-    fetch(replace(entry, sources=sources), tmp_path)
+    fetch(replace(entry, downloads=downloads), tmp_path)
     folder = tmp_path / "yago310"
     assert (folder / "train.txt").read_text() == "a\tr\tb\n" * 1000
     assert (folder / "valid.txt").read_text() == "c\tr\ta\n"
@@ -113,6 +113,6 @@ def test_wrong_columns_name_the_line(server, tmp_path):
 
 
 def test_without_a_network_the_error_says_where_to_put_the_files(tmp_path):
-    entry = replace(dataset("nl-25"), sources=(Source("train.txt", ("http://127.0.0.1:9/train.txt",)),))
+    entry = replace(dataset("nl-25"), downloads=(Download("train.txt", ("http://127.0.0.1:9/train.txt",)),))
     with pytest.raises(DataError, match=r"can't be reached.*Without a network, put train\.txt.*nl-25"):
         fetch(entry, tmp_path)

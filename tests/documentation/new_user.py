@@ -109,7 +109,7 @@ class NewUser:
             path = self.sets / slug / name
             self.files.files[f"{slug}/{name}"] = path.read_bytes()
             sources.append(Source(name, (f"{self.files.url}/{slug}/{name}",)))
-            facts[name] = replace(real, lines=count_lines(path), sha256=file_sha256(path), lines_at_source=None)
+            facts[name] = replace(real, lines=count_lines(path), sha256=file_sha256(path), lines_at_origin=None)
         self.monkeypatch.setitem(catalog(), slug, replace(entry, sources=tuple(sources), files=facts))  # type: ignore[arg-type]
 
     def _address(self, word: str) -> str:

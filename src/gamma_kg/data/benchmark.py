@@ -177,7 +177,7 @@ def verify_files(benchmark: Benchmark, folder: Path) -> None:
         if found in allowed:
             continue
         lines = count_lines(path)
-        if facts.lines_at_source == lines and path.name not in recorded:
+        if facts.lines_at_origin == lines and path.name not in recorded:
             continue
         raise DataError(
             f"{path} was changed or cut short: expected sha256 {' or '.join(sorted(allowed))} "

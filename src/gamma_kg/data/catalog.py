@@ -28,7 +28,7 @@ class Protocol:
 
 
 @dataclass(frozen=True)
-class Source:
+class Download:
     """A download that becomes (a part of) one file of the common layout."""
 
     file: str
@@ -40,11 +40,11 @@ class Source:
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What is known of a file: its lines, its hash, and its lines at the source where its bytes differ there."""
+    """What is known of a file: its lines, its hash, and its lines at its origin where its bytes differ there."""
 
     lines: int
     sha256: str | None = None
-    lines_at_source: int | None = None
+    lines_at_origin: int | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Dataset:
     group: str
     protocol: Protocol
     licence: str
-    sources: tuple[Source, ...]
+    downloads: tuple[Download, ...]
     files: Mapping[str, FileFacts]
     counts: Mapping[str, Mapping[str, int]]
     task: str = "both"
@@ -132,20 +132,20 @@ def _dataset(
         slug=slug,
         protocol=protocols[origin["protocol"]],
         licence=origin["licence"],
-        sources=tuple(_sources(origin["sources"], upstream)),
+        downloads=tuple(_downloads(origin["downloads"], upstream)),
         files={name: _file_facts(entry) for name, entry in facts.pop("files").items()},
         **facts,
     )
 
 
-def _sources(rows: Iterable[Mapping[str, Any]], upstream: str) -> Iterable[Source]:
+def _downloads(rows: Iterable[Mapping[str, Any]], upstream: str) -> Iterable[Download]:
     for row in rows:
         fields = dict(row)
         fields["urls"] = tuple(url.replace("{upstream}", upstream) for url in row["urls"])
         if "member" in row:
             fields["member"] = row["member"].replace("{upstream}", upstream)
-        yield Source(**fields)
+        yield Download(**fields)
 
 
 def _file_facts(row: Mapping[str, Any]) -> FileFacts:
-    return FileFacts(row["lines"], row.get("sha256"), row.get("at_source", {}).get("lines"))
+    return FileFacts(row["lines"], row.get("sha256"), row.get("at_origin", {}).get("lines"))

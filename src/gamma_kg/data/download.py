@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from gamma_kg.data.benchmark import RECORD, count_lines, file_sha256
-from gamma_kg.data.catalog import Dataset, Source
+from gamma_kg.data.catalog import Dataset, Download
 from gamma_kg.errors import DataError
 from gamma_kg.io.atomic import write_text, write_whole
 
@@ -47,65 +47,65 @@ def fetch(entry: Dataset, folder: Path, listener: Listener | None = None, *, for
 
 
 def _fetch_file(entry: Dataset, name: str, folder: Path, listener: Listener) -> None:
-    """One file of the layout: its sources joined and converted under a temporary name, checked, then moved."""
+    """One file of the layout: its downloads joined and converted under a temporary name, checked, then moved."""
     target = folder / entry.slug / name
-    sources = [source for source in entry.sources if source.file == name]
-    downloads = [_download(entry, source, folder, listener) for source in sources]
+    parts = [part for part in entry.downloads if part.file == name]
+    fetched = [_download(entry, part, folder, listener) for part in parts]
 
     def convert(file: Path) -> None:
         with file.open("w", encoding="utf-8", newline="\n") as stream:
-            for source, path in zip(sources, downloads, strict=True):
-                stream.writelines(converted_lines(source, _lines(source, path)))
+            for part, path in zip(parts, fetched, strict=True):
+                stream.writelines(converted_lines(part, _lines(part, path)))
         _record(target.parent / RECORD, name, _check(entry, name, file))
 
     try:
         write_whole(target, convert)
     except BadDownloadError:
         # What came is not what it should be: the next attempt must not start from it.
-        for path in downloads:
+        for path in fetched:
             path.unlink(missing_ok=True)
         raise
-    for source, path in zip(sources, downloads, strict=True):
+    for part, path in zip(parts, fetched, strict=True):
         # An archive serves several files and sets; it stays for the next one.
-        if source.member is None:
+        if part.member is None:
             path.unlink(missing_ok=True)
 
 
-def converted_lines(source: Source, lines: Iterable[str]) -> Iterator[str]:
-    """Lines of a source as `head TAB relation TAB tail NEWLINE`; blank lines are dropped."""
-    order = [source.columns.index(letter) for letter in "hrt"]
+def converted_lines(part: Download, lines: Iterable[str]) -> Iterator[str]:
+    """Lines of a download as `head TAB relation TAB tail NEWLINE`; blank lines are dropped."""
+    order = [part.columns.index(letter) for letter in "hrt"]
     for number, line in enumerate(lines, 1):
         text = line.rstrip("\r\n")
         if not text.strip():
             continue
-        cells = text.split("\t") if source.split == "tab" else text.split()
+        cells = text.split("\t") if part.split == "tab" else text.split()
         if len(cells) != 3:
             raise BadDownloadError(
-                f"{source.urls[0]} line {number}: expected 3 columns, found {len(cells)}; the source has changed"
+                f"{part.urls[0]} line {number}: expected 3 columns, found {len(cells)}; its origin has changed"
             )
         yield "\t".join(cells[i] for i in order) + "\n"
 
 
-def _lines(source: Source, path: Path) -> Iterator[str]:
-    if source.member is None:
+def _lines(part: Download, path: Path) -> Iterator[str]:
+    if part.member is None:
         with path.open(encoding="utf-8", newline="\n") as stream:
             yield from stream
         return
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(source.member) as member:
+        with zipfile.ZipFile(path) as archive, archive.open(part.member) as member:
             for line in member:
                 yield line.decode("utf-8")
     except (KeyError, zipfile.BadZipFile, zlib.error, UnicodeDecodeError) as error:
         path.unlink(missing_ok=True)
-        raise BadDownloadError(f"{source.urls[0]} is no archive with {source.member} in it: {error}") from None
+        raise BadDownloadError(f"{part.urls[0]} is no archive with {part.member} in it: {error}") from None
 
 
 def _check(entry: Dataset, name: str, path: Path) -> str:
     """The sha256 of a converted file, once it is what the catalogue says."""
     facts = entry.files[name]
     found, lines = file_sha256(path), count_lines(path)
-    if facts.lines_at_source is not None or facts.sha256 is None:
-        expected = facts.lines_at_source or facts.lines
+    if facts.lines_at_origin is not None or facts.sha256 is None:
+        expected = facts.lines_at_origin or facts.lines
         # Without a hash the paper's count is all there is to check against; it is a few lines off for some sets,
         # but a truncated file is not.
         if lines < 0.99 * expected:
@@ -124,10 +124,10 @@ def _record(path: Path, name: str, sha256: str) -> None:
     write_text(path, json.dumps({**recorded, name: sha256}, indent=2) + "\n")
 
 
-def _download(entry: Dataset, source: Source, folder: Path, listener: Listener) -> Path:
-    """The file behind one of the source's addresses, whole; later addresses are tried when earlier ones fail."""
+def _download(entry: Dataset, part: Download, folder: Path, listener: Listener) -> Path:
+    """The file behind one of its addresses, whole; later addresses are tried when earlier ones fail."""
     complaints = []
-    for url in source.urls:
+    for url in part.urls:
         path = folder / DOWNLOADS / urllib.parse.quote(url.split("://", 1)[-1], safe="")
         if path.is_file():
             return path

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from gamma_kg.data.options import ReadOptions
-from gamma_kg.data.streams import PARQUET_MAGIC, UTF8_BOM, UTF16_BOMS, Source, reading_errors
+from gamma_kg.data.streams import PARQUET_MAGIC, UTF8_BOM, UTF16_BOMS, Input, reading_errors
 from gamma_kg.errors import DataError
 
 PACKED_ENDINGS = (".gz", ".zst", ".zstd")
@@ -53,16 +53,16 @@ def find_files(path: str | Path, options: ReadOptions) -> list[Path | None]:
     return found
 
 
-def find_format(source: Source, path: Path | None, options: ReadOptions) -> str:
+def find_format(opened: Input, path: Path | None, options: ReadOptions) -> str:
     """The format asked for, else the one of the ending, else the one that the first bytes look like."""
-    if not source.start:
-        raise DataError(f"{source.name}: the file is empty; expected one triple a line (head, relation, tail)")
+    if not opened.start:
+        raise DataError(f"{opened.name}: the file is empty; expected one triple a line (head, relation, tail)")
     if options.format is not None:
         return options.format
-    if source.start.startswith(PARQUET_MAGIC):
+    if opened.start.startswith(PARQUET_MAGIC):
         return "parquet"
     by_ending = None if path is None else FORMAT_BY_ENDING.get(_ending(path.name))
-    return by_ending or guess_format(source.start)
+    return by_ending or guess_format(opened.start)
 
 
 def guess_format(start: bytes) -> str:

@@ -14,27 +14,27 @@ from gamma_kg.data.columns import ROLES, of_frame
 from gamma_kg.data.encoder import TripleEncoder
 from gamma_kg.data.options import Tally
 from gamma_kg.data.panics import panics_held_back
-from gamma_kg.data.streams import Source
+from gamma_kg.data.streams import Input
 from gamma_kg.errors import DataError
 
 BATCH_ROWS = 1_000_000
 
 
-def read_parquet(source: Source, path: Path | None, encoder: TripleEncoder, tally: Tally) -> None:
+def read_parquet(opened: Input, path: Path | None, encoder: TripleEncoder, tally: Tally) -> None:
     """Reads the three columns of a Parquet file, a million rows at a time."""
-    lazy_from = path if path is not None and not source.is_packed else BytesIO(source.stream.read())
-    with refusing_damage(source.name):
+    lazy_from = path if path is not None and not opened.is_packed else BytesIO(opened.stream.read())
+    with refusing_damage(opened.name):
         lazy = pl.scan_parquet(lazy_from)
         names = lazy.collect_schema().names()
         total = lazy.select(pl.len()).collect().item()
-    positions = of_frame(names, tally.options.columns, source.name)
+    positions = of_frame(names, tally.options.columns, opened.name)
     chosen = lazy.select(**{role: pl.col(names[i]) for role, i in zip(ROLES, positions, strict=True)})
     if total == 0:
-        raise DataError(f"{source.name}: the table has no rows")
+        raise DataError(f"{opened.name}: the table has no rows")
     for start in range(0, total, BATCH_ROWS):
-        with refusing_damage(source.name):
+        with refusing_damage(opened.name):
             frame = chosen.slice(start, BATCH_ROWS).collect()
-        add_frame(frame, source.name, start, encoder, tally)
+        add_frame(frame, opened.name, start, encoder, tally)
 
 
 @contextmanager

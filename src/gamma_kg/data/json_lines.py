@@ -9,21 +9,21 @@ from typing import Any
 from gamma_kg.data.columns import ROLES, by_choice, by_header_names, unclear
 from gamma_kg.data.encoder import TripleEncoder
 from gamma_kg.data.options import Tally
-from gamma_kg.data.streams import Source, line_chunks
+from gamma_kg.data.streams import Input, line_chunks
 from gamma_kg.errors import DataError
 
 
-def read_json_lines(source: Source, encoder: TripleEncoder, tally: Tally) -> None:
+def read_json_lines(opened: Input, encoder: TripleEncoder, tally: Tally) -> None:
     """Reads a whole file; which keys are head, relation and tail is settled by the first object."""
     roles: tuple[str | int, str | int, str | int] | None = None
     has_lines = False
-    for first, chunk in line_chunks(source, tally.options.encoding):
+    for first, chunk in line_chunks(opened, tally.options.encoding):
         batch: list[tuple[str, str, str]] = []
         for number, line in enumerate(BytesIO(chunk), first):
             if not line.strip():
                 continue
             has_lines = True
-            where = f"{source.name} line {number}"
+            where = f"{opened.name} line {number}"
             try:
                 row = json.loads(line)
             except (json.JSONDecodeError, RecursionError) as error:
@@ -38,7 +38,7 @@ def read_json_lines(source: Source, encoder: TripleEncoder, tally: Tally) -> Non
                 batch.append(triple)
         encoder.add_rows(batch)
     if not has_lines:
-        raise DataError(f"{source.name}: the file is empty; expected one JSON object a line")
+        raise DataError(f"{opened.name}: the file is empty; expected one JSON object a line")
 
 
 def _roles(row: dict[str, Any] | list[Any], where: str, tally: Tally) -> tuple[str | int, str | int, str | int]:

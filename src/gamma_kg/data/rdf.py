@@ -11,7 +11,7 @@ import pyoxigraph as ox
 from gamma_kg.data.encoder import TripleEncoder
 from gamma_kg.data.names import LABEL_IRI, RdfNames
 from gamma_kg.data.options import Tally
-from gamma_kg.data.streams import Source, line_chunks
+from gamma_kg.data.streams import Input, line_chunks
 from gamma_kg.errors import DataError
 
 RDF_FORMATS = {
@@ -33,14 +33,14 @@ _POSITION = re.compile(
 _ANONYMOUS = re.compile(r"[0-9a-f]{20,32}")
 
 
-def read_rdf(source: Source, kind: str, encoder: TripleEncoder, tally: Tally, names: RdfNames, scope: str) -> None:
+def read_rdf(opened: Input, kind: str, encoder: TripleEncoder, tally: Tally, names: RdfNames, scope: str) -> None:
     """Reads a whole RDF file; `scope` goes in front of the names of its blank nodes."""
     collector = QuadCollector(encoder, tally, names, scope)
     if kind in ("nt", "nq"):
-        for first, chunk in line_chunks(source, tally.options.encoding):
-            _read_lines(source.name, kind, first, chunk, collector)
+        for first, chunk in line_chunks(opened, tally.options.encoding):
+            _read_lines(opened.name, kind, first, chunk, collector)
     else:
-        _read_document(source, kind, collector)
+        _read_document(opened, kind, collector)
     collector.flush()
 
 
@@ -111,11 +111,11 @@ def _read_lines(name: str, kind: str, first: int, chunk: bytes, collector: QuadC
             first += line
 
 
-def _read_document(source: Source, kind: str, collector: QuadCollector) -> None:
+def _read_document(opened: Input, kind: str, collector: QuadCollector) -> None:
     """Turtle, TriG, N3, RDF/XML, JSON-LD: read as a stream up to the end or the first error."""
-    stream = _ChunkStream(line_chunks(source, collector.tally.options.encoding, max_line=None))
+    stream = _ChunkStream(line_chunks(opened, collector.tally.options.encoding, max_line=None))
     if collector.tally.options.skip_bad_lines and kind in ("ttl", "n3"):
-        _read_turtle_around_damage(source.name, kind, stream.read(), collector)
+        _read_turtle_around_damage(opened.name, kind, stream.read(), collector)
         return
     parser = ox.parse(cast(IO[bytes], stream), format=RDF_FORMATS[kind], base_iri=BASE_IRI)
     try:
@@ -123,10 +123,10 @@ def _read_document(source: Source, kind: str, collector: QuadCollector) -> None:
             collector.add(quad.subject, quad.predicate, quad.object)
     except SyntaxError as error:
         line = f" line {error.lineno}{_column(error)}" if error.lineno else ""
-        collector.tally.bad(f"{source.name}{line}: {_reason(error)}")
-        collector.tally.notes.append(f"{source.name}: nothing was read after{line or ' the damage'}")
+        collector.tally.bad(f"{opened.name}{line}: {_reason(error)}")
+        collector.tally.notes.append(f"{opened.name}: nothing was read after{line or ' the damage'}")
     except (ValueError, OSError) as error:
-        raise DataError(f"{source.name}: {_reason(error)}") from error
+        raise DataError(f"{opened.name}: {_reason(error)}") from error
     collector.add_prefixes(parser.prefixes)
 
 

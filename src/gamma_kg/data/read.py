@@ -22,7 +22,7 @@ from gamma_kg.data.names import RdfNames
 from gamma_kg.data.options import ReadOptions, ReadReport, Tally
 from gamma_kg.data.progress import reading_progress
 from gamma_kg.data.rdf import read_rdf
-from gamma_kg.data.streams import open_source, refuse_foreign
+from gamma_kg.data.streams import open_input, refuse_foreign
 from gamma_kg.data.tables import read_table
 from gamma_kg.data.vocabulary import Vocabulary
 from gamma_kg.errors import ConfigError, DataError, did_you_mean
@@ -75,22 +75,22 @@ def _read_files(paths: list[Path | None], encoder: TripleEncoder, tally: Tally) 
     names: RdfNames | None = None
     with reading_progress(paths, tally.options.progress) as progress:
         for number, path in enumerate(paths):
-            with open_source(path, progress) as source:
-                tally.files.append(source.name)
-                kind = find_format(source, path, tally.options)
+            with open_input(path, progress) as opened:
+                tally.files.append(opened.name)
+                kind = find_format(opened, path, tally.options)
                 if kind == "parquet":
-                    read_parquet(source, path, encoder, tally)
+                    read_parquet(opened, path, encoder, tally)
                     continue
-                refuse_foreign(source)
+                refuse_foreign(opened)
                 if kind in ("tsv", "csv", "txt"):
-                    read_table(source, kind, encoder, tally)
+                    read_table(opened, kind, encoder, tally)
                 elif kind == "jsonl":
-                    read_json_lines(source, encoder, tally)
+                    read_json_lines(opened, encoder, tally)
                 else:
                     names = names or RdfNames()
                     # Blank nodes are local to a file: two files may both have a _:b0.
                     scope = f"file{number}-" if len(paths) > 1 else ""
-                    read_rdf(source, kind, encoder, tally, names, scope)
+                    read_rdf(opened, kind, encoder, tally, names, scope)
     return names
 
 

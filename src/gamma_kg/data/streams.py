@@ -50,7 +50,7 @@ Progress = Callable[[int], None]
 
 
 @dataclass
-class Source:
+class Input:
     """One opened file: its name for error texts, its unpacked bytes, and its first bytes."""
 
     name: str
@@ -110,7 +110,7 @@ class _ZstdRaw(io.RawIOBase):
 
 
 @contextmanager
-def open_source(path: Path | None, progress: Progress) -> Iterator[Source]:
+def open_input(path: Path | None, progress: Progress) -> Iterator[Input]:
     """The file unpacked and ready to read; `None` is standard input. Read errors become `DataError`."""
     name = "standard input" if path is None else str(path)
     with reading_errors(name):
@@ -125,7 +125,7 @@ def open_source(path: Path | None, progress: Progress) -> Iterator[Source]:
             elif path is not None and start and path.suffix in (".gz", ".zst", ".zstd"):
                 kind = "gzip" if path.suffix == ".gz" else "zstd"
                 raise DataError(f"{name}: the name says {kind}, but the content is not {kind}; rename the file")
-            yield Source(name, stream, stream.peek(4096)[:4096], is_packed=stream is not raw)
+            yield Input(name, stream, stream.peek(4096)[:4096], is_packed=stream is not raw)
 
 
 @contextmanager
@@ -159,26 +159,26 @@ def missing_file(path: Path) -> str:
     return f"no such file: {path}{did_you_mean(path.name, names)}"
 
 
-def refuse_foreign(source: Source) -> None:
+def refuse_foreign(opened: Input) -> None:
     """Fails with a helpful text for a file that is plainly of another kind."""
     for magic, kind in FOREIGN_MAGIC.items():
-        if source.start.startswith(magic):
-            raise DataError(f"{source.name}: expected triples, but this is {kind}")
+        if opened.start.startswith(magic):
+            raise DataError(f"{opened.name}: expected triples, but this is {kind}")
 
 
 def line_chunks(
-    source: Source, encoding: str = "utf-8", max_line: int | None = MAX_LINE_BYTES
+    opened: Input, encoding: str = "utf-8", max_line: int | None = MAX_LINE_BYTES
 ) -> Iterator[tuple[int, bytes]]:
     """(number of its first line, UTF-8 bytes of whole lines), in order; checked for NUL bytes and encoding.
 
     A byte-order mark is dropped, UTF-16 with such a mark is recoded, and CR alone counts as a line end.
     """
-    stream: io.BufferedIOBase = source.stream
-    if source.start.startswith(UTF16_BOMS):
+    stream: io.BufferedIOBase = opened.stream
+    if opened.start.startswith(UTF16_BOMS):
         encoding = "utf-16"
     recode = encoding.lower().replace("_", "-") not in ("utf-8", "utf8")
     if recode:
-        stream = _recoded(source, encoding)
+        stream = _recoded(opened, encoding)
     line, rest, is_first, only_cr = 1, b"", True, False
     while True:
         block = stream.read(CHUNK_BYTES)
@@ -194,28 +194,28 @@ def line_chunks(
         if cut == 0:
             rest += block
             if max_line is not None and len(rest) > max_line:
-                raise DataError(_too_long(source, line))
+                raise DataError(_too_long(opened, line))
             continue
         chunk, rest = rest + block[:cut], block[cut:]
-        check_text(source, line, chunk)
+        check_text(opened, line, chunk)
         yield line, chunk
         line += chunk.count(b"\n")
     if rest:
-        check_text(source, line, rest)
+        check_text(opened, line, rest)
         yield line, rest + b"\n"
 
 
-def check_text(source: Source, line: int, chunk: bytes) -> None:
+def check_text(opened: Input, line: int, chunk: bytes) -> None:
     """Fails at the first NUL byte or the first byte that is not UTF-8, naming line and column."""
     if b"\0" in chunk:
         line, column = _position(chunk, chunk.index(b"\0"), line)
-        raise DataError(f"{source.name} line {line} column {column}: a NUL byte; this is not a text file of triples")
+        raise DataError(f"{opened.name} line {line} column {column}: a NUL byte; this is not a text file of triples")
     try:
         chunk.decode("utf-8")
     except UnicodeDecodeError as error:
         line, column = _position(chunk, error.start, line)
         raise DataError(
-            f"{source.name} line {line} column {column}: byte 0x{chunk[error.start]:02x} is not UTF-8; "
+            f"{opened.name} line {line} column {column}: byte 0x{chunk[error.start]:02x} is not UTF-8; "
             "save the file as UTF-8 or name its encoding (encoding latin-1, for example)"
         ) from error
 
@@ -225,19 +225,19 @@ def _position(chunk: bytes, offset: int, line: int) -> tuple[int, int]:
     return line + chunk.count(b"\n", 0, offset), len(chunk[start:offset].decode("utf-8", "replace")) + 1
 
 
-def _too_long(source: Source, line: int) -> str:
+def _too_long(opened: Input, line: int) -> str:
     return (
-        f"{source.name} line {line}: longer than {MAX_LINE_BYTES >> 20} MB without a line end; "
+        f"{opened.name} line {line}: longer than {MAX_LINE_BYTES >> 20} MB without a line end; "
         "this is not a table with one triple a line"
     )
 
 
-def _recoded(source: Source, encoding: str) -> io.BufferedIOBase:
+def _recoded(opened: Input, encoding: str) -> io.BufferedIOBase:
     try:
-        text = io.TextIOWrapper(cast(BinaryIO, source.stream), encoding=encoding, newline="")
+        text = io.TextIOWrapper(cast(BinaryIO, opened.stream), encoding=encoding, newline="")
     except LookupError as error:
         raise DataError(f"no encoding is named {encoding!r}; try utf-8, latin-1, cp1252 or utf-16") from error
-    return io.BufferedReader(_RecodedRaw(text, source.name, encoding), 1 << 20)
+    return io.BufferedReader(_RecodedRaw(text, opened.name, encoding), 1 << 20)
 
 
 class _RecodedRaw(io.RawIOBase):

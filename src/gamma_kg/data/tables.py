@@ -18,7 +18,7 @@ import polars as pl
 from gamma_kg.data.columns import ROLES, by_choice, by_header_names, unclear
 from gamma_kg.data.encoder import TripleEncoder
 from gamma_kg.data.options import Tally
-from gamma_kg.data.streams import Source, line_chunks
+from gamma_kg.data.streams import Input, line_chunks
 from gamma_kg.errors import DataError
 
 SEPARATOR_WORDS = {"\t": "tab-separated", ",": "comma-separated", ";": "semicolon-separated", "|": "|-separated"}
@@ -43,20 +43,20 @@ class Layout:
         return f"{self.count} {word} columns" + (" (head, relation, tail)" if self.count == 3 else "")
 
 
-def read_table(source: Source, kind: str, encoder: TripleEncoder, tally: Tally) -> None:
+def read_table(opened: Input, kind: str, encoder: TripleEncoder, tally: Tally) -> None:
     """Reads a whole text table of the given kind ("tsv", "csv", "txt") into the encoder."""
-    chunks = line_chunks(source, tally.options.encoding)
+    chunks = line_chunks(opened, tally.options.encoding)
     first = next(chunks, None)
     while first is not None and not first[1].strip():
         first = next(chunks, None)
     if first is None:
-        raise DataError(f"{source.name}: the file is empty; expected one triple a line (head, relation, tail)")
-    layout = find_layout(source, kind, first, tally)
-    reader = _TableReader(source, layout, encoder, tally)
+        raise DataError(f"{opened.name}: the file is empty; expected one triple a line (head, relation, tail)")
+    layout = find_layout(opened, kind, first, tally)
+    reader = _TableReader(opened, layout, encoder, tally)
     reader.read(chain([first], chunks))
 
 
-def find_layout(source: Source, kind: str, first: tuple[int, bytes], tally: Tally) -> Layout:
+def find_layout(opened: Input, kind: str, first: tuple[int, bytes], tally: Tally) -> Layout:
     """Looks at the first line that is not blank, and at what the caller asked for."""
     options = tally.options
     number, text = next((n, s) for n, s in _numbered_lines(first) if s.strip())
@@ -67,7 +67,7 @@ def find_layout(source: Source, kind: str, first: tuple[int, bytes], tally: Tall
         separator = None
     is_quoted = kind == "csv"
     cells = _cells(text, separator, is_quoted)
-    where = f"{source.name} line {number}"
+    where = f"{opened.name} line {number}"
     known = by_header_names(cells)
     header = options.header
     if options.columns is not None:
@@ -91,8 +91,8 @@ def find_layout(source: Source, kind: str, first: tuple[int, bytes], tally: Tall
 
 
 class _TableReader:
-    def __init__(self, source: Source, layout: Layout, encoder: TripleEncoder, tally: Tally) -> None:
-        self._source = source
+    def __init__(self, opened: Input, layout: Layout, encoder: TripleEncoder, tally: Tally) -> None:
+        self._input = opened
         self._layout = layout
         self._encoder = encoder
         self._tally = tally
@@ -146,7 +146,7 @@ class _TableReader:
 
     def _triple(self, number: int, cells: list[str]) -> tuple[str, str, str] | None:
         layout = self._layout
-        where = f"{self._source.name} line {number}"
+        where = f"{self._input.name} line {number}"
         if len(cells) != layout.count:
             self._tally.bad(f"{where}: expected {layout.wanted}, found {len(cells)}")
             return None
@@ -185,7 +185,7 @@ class _TableReader:
                     return
                 except csv.Error as error:
                     trouble = _csv_trouble(error, number + reader.line_num - 1)
-                    self._tally.bad(f"{self._source.name} line {start}: {trouble}")
+                    self._tally.bad(f"{self._input.name} line {start}: {trouble}")
                     continue
                 if cells and (len(cells) > 1 or cells[0].strip()):
                     yield start, [cell.strip() for cell in cells]

@@ -18,7 +18,7 @@ from gamma_kg.data.columns import ROLES, by_header_names
 from gamma_kg.data.formats import find_format
 from gamma_kg.data.frames import refusing_damage
 from gamma_kg.data.options import ReadOptions
-from gamma_kg.data.streams import Source, line_chunks, open_source, refuse_foreign
+from gamma_kg.data.streams import Input, line_chunks, open_input, refuse_foreign
 from gamma_kg.errors import DataError, UnknownNameError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.io.journal import Journal
@@ -33,15 +33,15 @@ BLOCK_QUERIES = 64
 def read_queries(path: str | Path) -> list[tuple[str, Query]]:
     """(where it stands, query) for every row of a TSV, CSV, JSON lines or Parquet file, or `-`."""
     file = None if str(path) == "-" else Path(path)
-    with open_source(file, lambda num_bytes: None) as source:
-        kind = find_format(source, file, ReadOptions())
+    with open_input(file, lambda num_bytes: None) as opened:
+        kind = find_format(opened, file, ReadOptions())
         if kind == "parquet":
-            frame = _parquet(source)
-            rows = [(f"{source.name} row {i}", list(row)) for i, row in enumerate(frame.rows(), 1)]
-            rows.insert(0, (source.name, list(frame.columns)))
+            frame = _parquet(opened)
+            rows = [(f"{opened.name} row {i}", list(row)) for i, row in enumerate(frame.rows(), 1)]
+            rows.insert(0, (opened.name, list(frame.columns)))
         else:
-            refuse_foreign(source)
-            rows = list(_json_rows(source) if kind == "jsonl" else _text_rows(source, kind))
+            refuse_foreign(opened)
+            rows = list(_json_rows(opened) if kind == "jsonl" else _text_rows(opened, kind))
     order: Sequence[int] | None = None
     if rows:
         first = [str(cell) for cell in rows[0][1]]
@@ -118,9 +118,9 @@ def check_query(kg: KnowledgeGraph, query: Query, where: str) -> None:
         raise DataError(f"{where}: {error}") from error
 
 
-def _parquet(source: Source) -> pl.DataFrame:
-    with refusing_damage(source.name):
-        return pl.read_parquet(io.BytesIO(source.stream.read()))
+def _parquet(opened: Input) -> pl.DataFrame:
+    with refusing_damage(opened.name):
+        return pl.read_parquet(io.BytesIO(opened.stream.read()))
 
 
 def _asked(query: Query) -> str:
@@ -140,23 +140,23 @@ def _query(where: str, cells: Sequence[Any], order: Sequence[int] | None) -> Que
     return head, relation, tail
 
 
-def _text_rows(source: Source, kind: str) -> Iterator[tuple[str, list[str]]]:
-    for first, chunk in line_chunks(source):
+def _text_rows(opened: Input, kind: str) -> Iterator[tuple[str, list[str]]]:
+    for first, chunk in line_chunks(opened):
         text = io.StringIO(chunk.decode(), newline="")
         if kind == "csv":
             for number, row in enumerate(csv.reader(text, skipinitialspace=True), first):
                 if row:
-                    yield f"{source.name} line {number}", [cell.strip() for cell in row]
+                    yield f"{opened.name} line {number}", [cell.strip() for cell in row]
         else:
             for number, line in enumerate(text, first):
                 if line.strip():
-                    yield f"{source.name} line {number}", line.rstrip("\r\n").split("\t")
+                    yield f"{opened.name} line {number}", line.rstrip("\r\n").split("\t")
 
 
-def _json_rows(source: Source) -> Iterator[tuple[str, list[Any]]]:
-    for first, chunk in line_chunks(source):
+def _json_rows(opened: Input) -> Iterator[tuple[str, list[Any]]]:
+    for first, chunk in line_chunks(opened):
         for number, line in enumerate(chunk.splitlines(), first):
-            where = f"{source.name} line {number}"
+            where = f"{opened.name} line {number}"
             if not line.strip():
                 continue
             try:
