@@ -12,7 +12,7 @@ RANKS = {
     for rank, names in enumerate(
         (
             ("errors",),
-            ("io", "machine"),
+            ("io", "machine", "drawing"),
             ("data",),
             ("graph",),
             ("kernels", "analysis", "demo"),

@@ -21,7 +21,7 @@ from gamma_kg.nn.encoder import initial_state, relation_of_queries
 
 
 def weighted_score(gamma: Gamma, kg: KnowledgeGraph, asked: _Asked, weight_TE: torch.Tensor) -> torch.Tensor:
-    """The score with a weight on every message of every layer, written down as MODEL.md §3 has it."""
+    """The score with a weight on every message of every layer, written down as docs/model.md §3 has it."""
     model, edges = gamma.model, asked.edges
     source, relation, answer = asked.fact
     source_B = torch.tensor([source])

@@ -73,3 +73,23 @@ def test_the_message_of_a_sum_is_the_sum_of_messages(name: str) -> None:
 
 def test_four_message_functions_are_bilinear() -> None:
     assert BILINEAR == ["real", "complex", "split-complex", "dual"]
+
+
+@pytest.mark.parametrize("name", BILINEAR)
+def test_the_four_products_commute(name: str) -> None:
+    message = ALGEBRAS[name].message
+    torch.testing.assert_close(message(X, R), message(R, X), rtol=0, atol=0)
+
+
+def test_split_complex_is_the_real_product_in_another_basis() -> None:
+    def to_other_basis(x: torch.Tensor) -> torch.Tensor:
+        first, second = x.chunk(2)
+        return torch.cat((first + second, first - second))
+
+    product = ALGEBRAS["split-complex"].message(X, R)
+    torch.testing.assert_close(
+        to_other_basis(product), ALGEBRAS["real"].message(to_other_basis(X), to_other_basis(R)), rtol=0, atol=1e-12
+    )
+    # The complex product is not: the same change of basis does not turn it into the real one.
+    other = ALGEBRAS["complex"].message(X, R)
+    assert not torch.allclose(to_other_basis(other), ALGEBRAS["real"].message(to_other_basis(X), to_other_basis(R)))

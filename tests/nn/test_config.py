@@ -5,7 +5,7 @@ from gamma_kg import ConfigError, Gamma, GammaConfig
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.nn.config import PRESETS, preset
 
-# MODEL.md §6: counted in the published models.
+# docs/model.md §6: counted in the published models.
 FINGERPRINT = {"ultra": 168_705, "gamma": 359_298, "ultra-att": 359_298, "ultra-cap": 360_395}
 
 

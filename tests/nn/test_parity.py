@@ -1,4 +1,7 @@
-"""Scores of the public ULTRA weights against those of the official code (../shared/parity)."""
+"""Scores of the public ULTRA weights against those of the official code.
+
+The small graphs are in tests/golden; two real graphs and the checkpoint as published are in ../shared/parity.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -10,24 +13,31 @@ import torch
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.nn.checkpoint import import_ultra, load_checkpoint, save_checkpoint
 
-FILES = ("tiny", "tiny_edge", "nl-100", "codex-s")
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+SMALL, REAL = ("tiny", "tiny_edge"), ("nl-100", "codex-s")
 
 
 @pytest.fixture(scope="module")
-def ultra(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Gamma:
-    """The public weights, after a round trip through our own format."""
-    path = tmp_path_factory.mktemp("parity") / "ultra.safetensors"
-    imported = import_ultra(shared / "parity" / "ultra_3g.pth")
-    save_checkpoint(path, imported.build(), imported.provenance)
-    return Gamma.from_checkpoint(load_checkpoint(path))
+def ultra() -> Gamma:
+    return Gamma.from_pretrained(GOLDEN / "ultra_3g.safetensors")
 
 
-@pytest.fixture(scope="module", params=FILES)
-def golden(request: pytest.FixtureRequest, shared: Path) -> tuple[Any, KnowledgeGraph]:
-    stored = np.load(shared / "parity" / f"{request.param}.npz")
+@pytest.fixture(scope="module", params=[*SMALL, *REAL])
+def golden(request: pytest.FixtureRequest) -> tuple[Any, KnowledgeGraph]:
+    folder = GOLDEN if request.param in SMALL else request.getfixturevalue("shared") / "parity"
+    stored = np.load(folder / f"{request.param}.npz")
     entities = [str(i) for i in range(int(stored["num_entities"]))]
     relations = [str(i) for i in range(int(stored["num_relations"]))]
     return stored, KnowledgeGraph(stored["triples"], entities, relations, keep_duplicates=True)
+
+
+def test_importing_the_published_file_and_our_format_change_no_weight(
+    ultra: Gamma, shared: Path, tmp_path: Path
+) -> None:
+    imported = import_ultra(shared / "parity" / "ultra_3g.pth")
+    save_checkpoint(tmp_path / "ultra.safetensors", imported.build(), imported.provenance)
+    again = Gamma.from_checkpoint(load_checkpoint(tmp_path / "ultra.safetensors"))
+    assert again.fingerprint() == ultra.fingerprint()
 
 
 def test_the_public_weights_have_the_published_size(ultra: Gamma) -> None:
@@ -71,9 +81,9 @@ def import_ultra_double(ultra: Gamma) -> Any:
     return deepcopy(ultra.model).double()
 
 
-@pytest.mark.parametrize("name", ["tiny", "tiny_edge"])
-def test_states_of_every_layer_agree(ultra: Gamma, shared: Path, name: str) -> None:
-    stored = np.load(shared / "parity" / f"{name}.npz")
+@pytest.mark.parametrize("name", SMALL)
+def test_states_of_every_layer_agree(ultra: Gamma, name: str) -> None:
+    stored = np.load(GOLDEN / f"{name}.npz")
     entities, relations = (list(map(str, range(int(stored[key])))) for key in ("num_entities", "num_relations"))
     kg = KnowledgeGraph(stored["triples"], entities, relations, keep_duplicates=True)
     source, relation = torch.from_numpy(stored["queries"]).T

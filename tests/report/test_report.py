@@ -6,13 +6,13 @@ from html.parser import HTMLParser
 import pytest
 
 from gamma_kg.data.catalog import GROUPS, PRETRAINING, catalog
+from gamma_kg.drawing.charts import difference_bars, grouped_bars
 from gamma_kg.errors import ConfigError, DataError
 from gamma_kg.evaluation.store import FORMAT
 from gamma_kg.report.compare import compare
 from gamma_kg.report.published import published
 from gamma_kg.report.render import FORMATS, render
 from gamma_kg.report.runs import leakage_groups, load_runs, paper_groups
-from gamma_kg.report.svg import difference_bars, grouped_bars
 from gamma_kg.report.tables import group_table, report_tables
 
 
@@ -135,7 +135,7 @@ def test_plots_scale_and_escape():
     assert "a&lt;b" in bars and bars.index("a&lt;b") < bars.index(">zero<") < bars.index(">c<")
     assert bars.count('class="loss"') == 1
     groups = grouped_bars(["x", "y"], {"m": [0.5, float("nan")]}, "t")
-    assert groups.count("<title>") == 1 and "m, x: 0.500" in groups
+    assert groups.count("<title>m, ") == 1 and "m, x: 0.500" in groups
 
 
 def test_two_different_results_of_one_model_on_one_graph_are_refused(tmp_path):

@@ -8,13 +8,14 @@ from xml.etree import ElementTree
 
 import pytest
 
+from gamma_kg.drawing.charts import ticks
 from gamma_kg.errors import ConfigError
 from gamma_kg.graph.sampling import SourceGraph
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.ablation import AblationPlan, mean_and_deviation, run_ablation
 from gamma_kg.training.config import TrainConfig
-from gamma_kg.training.curve import curves, smoothed, ticks, write_curves
+from gamma_kg.training.curve import curves, smoothed, write_curves
 from gamma_kg.training.errors import TrainingError
 from gamma_kg.training.loop import Trainer
 from gamma_kg.training.run_folder import RunFolder

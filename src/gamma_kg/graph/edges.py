@@ -1,6 +1,6 @@
 """Typed edges in the one order that propagation wants: sorted by (node, type, neighbour).
 
-An edge (u, r, v) means: what is computed from the state of v with type r is added at u (MODEL.md §3). All edges
+An edge (u, r, v) means: what is computed from the state of v with type r is added at u (docs/model.md §3). All edges
 with the same (u, r) form a group, so a node owns a run of groups and a group a run of neighbours:
 
     node u  →  groups   node_ptr[u] .. node_ptr[u+1]

@@ -131,7 +131,7 @@ class KnowledgeGraph:
 
     @cached_property
     def relation_graph(self) -> Edges:
-        """The graph whose nodes are the relations and their inverses (MODEL.md §2)."""
+        """The graph whose nodes are the relations and their inverses (docs/model.md §2)."""
         return build_relation_graph(self.edges)
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """Known true answers per query: what filtered ranking leaves out, what wrong answers for training must avoid.
 
-A query is (source, relation) with relation ids 0..2R-1; r + R asks for the heads of r (MODEL.md §1). B queries.
+A query is (source, relation) with relation ids 0..2R-1; r + R asks for the heads of r (docs/model.md §1). B queries.
 """
 
 from __future__ import annotations

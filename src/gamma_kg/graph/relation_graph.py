@@ -1,4 +1,4 @@
-"""The graph of relations: which ends of two relations meet in an entity (MODEL.md §2).
+"""The graph of relations: which ends of two relations meet in an entity (docs/model.md §2).
 
 Nodes are the edge types of the entity graph (relations and inverses). Types of edges between them, in this order:
 head-to-head, tail-to-tail, head-to-tail, tail-to-head. A relation meets itself, and edges carry no weights.

@@ -30,7 +30,11 @@ def write_whole(
     try:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.touch()
+            mode = temporary.stat().st_mode
             write(temporary)
+            # Some writers make the file anew for its owner alone; it gets the rights that any new file has here.
+            temporary.chmod(mode)
             if sync:
                 _sync(temporary)
             os.replace(temporary, path)

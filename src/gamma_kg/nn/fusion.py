@@ -1,4 +1,4 @@
-"""Attention over branches, and the score (MODEL.md §6).
+"""Attention over branches, and the score (docs/model.md §6).
 
 Features of branch k at entity e are F_k = [z_k ; q], the state and the query vector. No such concatenation is ever
 made: a linear map of F_k is a map of z_k plus a map of q, and the latter is needed once per query.

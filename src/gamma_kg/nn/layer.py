@@ -1,4 +1,4 @@
-"""One relational layer, used for relations and for entities (MODEL.md §3).
+"""One relational layer, used for relations and for entities (docs/model.md §3).
 
     agg_v = boundary_v + Σ over edges (v, r, u) of f_r(x_u)
     out_v = x_v + ReLU(LayerNorm(W [x_v ; agg_v] + b))

@@ -1,4 +1,4 @@
-"""GammaModel: relation encoder → K entity branches → fusion → score (MODEL.md §4-§6)."""
+"""GammaModel: relation encoder → K entity branches → fusion → score (docs/model.md §4-§6)."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from itertools import combinations
 
 from gamma_kg.analysis.halflinks import STRATA
 from gamma_kg.analysis.patterns import PATTERNS
+from gamma_kg.drawing.charts import colours_of, difference_bars, grouped_bars
 from gamma_kg.report.published import published
 from gamma_kg.report.runs import Run, common_graphs, paper_groups, runs_with_strata, stratum_results
-from gamma_kg.report.svg import difference_bars, grouped_bars
 from gamma_kg.report.tables import GROUP_TITLES, PAPER_MODELS, Table, report_tables
 
 STYLE = """
@@ -28,8 +28,7 @@ th, td { padding: .22rem .6rem; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--paper); }
 thead th { border-bottom: 2px solid var(--rule); } tbody tr:nth-child(even) td { background: var(--stripe); }
 p.note, footer { color: var(--faint); font-size: .85rem; max-width: 60rem; }
-svg { max-width: 100%; height: auto; margin: .8rem 0; } svg text { font: 11px system-ui, sans-serif; fill: var(--ink); }
-svg .title { font-weight: 600; font-size: 12px; } svg .small { font-size: 9px; }
+svg { max-width: 100%; height: auto; margin: .8rem 0; } svg text { fill: var(--ink); }
 svg .axis { stroke: var(--faint); } svg .grid { stroke: var(--rule); }
 """
 
@@ -49,6 +48,8 @@ def render_html(runs: Sequence[Run]) -> str:
 
 
 def _plots(runs: Sequence[Run]) -> Iterator[str]:
+    # A model has one colour on the whole page.
+    colours = colours_of([*(run.name for run in runs), *(f"{model} (paper)" for model in PAPER_MODELS)])
     groups = {group: graphs for group, graphs in paper_groups(common_graphs(runs)).items() if graphs}
     if groups:
         means = {run.name: [_average(run.values(graphs)) for graphs in groups.values()] for run in runs}
@@ -56,7 +57,7 @@ def _plots(runs: Sequence[Run]) -> Iterator[str]:
             figures = [[published().results[g][model]["mrr"] for g in graphs] for graphs in groups.values()]
             means[f"{model} (paper)"] = [_average(values) for values in figures]
         titles = [f"{GROUP_TITLES[group]} ({len(graphs)})" for group, graphs in groups.items()]
-        yield grouped_bars(titles, means, "Mean MRR per group, on the graphs that all have")
+        yield grouped_bars(titles, means, "Mean MRR per group, on the graphs that all have", colours)
     for by, strata in (("pattern", PATTERNS), ("halflink", STRATA)):
         have = runs_with_strata(runs, by)
         graphs = common_graphs(have) if have else []
@@ -66,7 +67,7 @@ def _plots(runs: Sequence[Run]) -> Iterator[str]:
         }
         if graphs:
             labels = [stratum.replace(" seen", "") for stratum in strata]
-            yield grouped_bars(labels, series, f"MRR by {by}, mean over graphs")
+            yield grouped_bars(labels, series, f"MRR by {by}, mean over graphs", colours)
     for first, second in combinations(runs, 2):
         graphs = common_graphs([first, second])
         differences = dict(zip(graphs, _minus(first.values(graphs), second.values(graphs)), strict=True))

@@ -1,4 +1,4 @@
-"""TrainConfig: one training run as data. The defaults are the published pre-training (MODEL.md §8)."""
+"""TrainConfig: one training run as data. The defaults are the published pre-training (docs/model.md §8)."""
 
 from __future__ import annotations
 

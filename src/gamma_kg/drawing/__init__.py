@@ -1,0 +1,1 @@
+"""Pictures as SVG text: the elements, and charts made of them."""
