@@ -36,19 +36,27 @@ struct BackwardArgs {
     T* relation_gradient;      // [B, parts, R, D], zeroed: one table per unit of work, so nobody waits for a lock
 };
 
-// One layer without gradients: out = x + ReLU(LayerNorm(W [x ; agg] + b)), agg = propagated x + boundary at the source.
+// Where queries start: query b at node[offset[b]] .. node[offset[b + 1] - 1], which are ascending.
+template <class T>
+struct Starts {
+    const int64_t* offset;  // [B + 1]
+    const int64_t* node;    // [S]
+    const T* weight;        // [S]; null: all one
+};
+
+// One layer without gradients: out = x + ReLU(LayerNorm(W [x ; agg] + b)), agg = propagated x + weight * boundary at starts.
 template <class T>
 struct LayerArgs {
     Graph graph;
     Algebra algebra;
     int64_t queries, channels;
-    const T* x;            // [B, N, D]; null: zero but for the boundary at the source
+    const T* x;            // [B, N, D]; null: zero but for the boundary at the starts
     const T* relation;     // [U, R, D]
     const int64_t* which;  // [B]: the table of each query; null: the first
-    const int64_t* source;  // [B]
-    const T* boundary;      // [B, D]
-    const T* packed;        // the half of W for x, then the half for agg; see linear.inl
-    const T* bias;          // padded
+    Starts<T> starts;
+    const T* boundary;  // [B, D]
+    const T* packed;    // the half of W for x, then the half for agg; see linear.inl
+    const T* bias;      // padded
     const T* norm_weight;
     const T* norm_bias;
     T eps;

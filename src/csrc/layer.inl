@@ -9,17 +9,19 @@
 namespace GAMMA_ISA_NAMESPACE {
 
 using gamma_kg::LayerArgs;
+using gamma_kg::Starts;
 using gamma_kg::UpdateBackwardArgs;
 
-// What a thread works with: aggregates and linear results of a block, and a row of zeros.
+// What a thread works with: aggregates, linear results and states of a block, and a row of zeros.
 template <class T>
 struct Scratch {
-    T *agg, *y, *zero;
+    T *agg, *y, *x, *zero;
     explicit Scratch(int64_t channels) {
         const int64_t width = padded<T>(channels);
-        agg = static_cast<T*>(std::calloc((2 * kBlock + 1) * width, sizeof(T)));
+        agg = static_cast<T*>(std::calloc((3 * kBlock + 1) * width, sizeof(T)));
         y = agg + kBlock * width;
-        zero = y + kBlock * width;
+        x = y + kBlock * width;
+        zero = x + kBlock * width;
     }
     ~Scratch() { std::free(agg); }
     Scratch(const Scratch&) = delete;
@@ -49,6 +51,34 @@ static void add_row(T* to, const T* row, int64_t channels) {
     for (int64_t c = 0; c < channels; ++c) to[c] += row[c];
 }
 
+template <class T>
+static void add_scaled_row(T* to, T factor, const T* row, int64_t channels) {
+    for (int64_t c = 0; c < channels; ++c) to[c] += factor * row[c];
+}
+
+// The first start of query b at `node` or behind it.
+template <class T>
+GAMMA_INLINE int64_t first_start(const Starts<T>& starts, int64_t b, int64_t node) {
+    int64_t low = starts.offset[b], high = starts.offset[b + 1];
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (starts.node[middle] < node) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+// The boundary of the starts from number `start` on that lie before node `end`, added to rows that begin with node `begin`;
+// the number of the next start.
+template <class T>
+GAMMA_INLINE int64_t add_boundary(const LayerArgs<T>& args, int64_t b, int64_t start, int64_t begin, int64_t end, T* rows) {
+    const Starts<T>& starts = args.starts;
+    for (; start < starts.offset[b + 1] && starts.node[start] < end; ++start)
+        add_scaled_row(rows + (starts.node[start] - begin) * args.channels, starts.weight ? starts.weight[start] : T(1),
+                       args.boundary + b * args.channels, args.channels);
+    return start;
+}
+
 template <Algebra A, class T>
 static void layer_part(const LayerArgs<T>& args, int64_t b, const Cut& from, const Cut& to, T* head, T* carry, Scratch<T>& scratch) {
     const Graph& graph = args.graph;
@@ -61,7 +91,7 @@ static void layer_part(const LayerArgs<T>& args, int64_t b, const Cut& from, con
         sum_run<A, false>(graph, query, rest, carry);
         ++node;
     }
-    const int64_t source = args.source[b];
+    int64_t start = first_start(args.starts, b, node);
     while (node < to.node) {
         const int64_t begin = node, count = smaller(kBlock, to.node - begin);
         T* agg = args.agg ? args.agg + b * stride + begin * channels : scratch.agg;
@@ -74,8 +104,7 @@ static void layer_part(const LayerArgs<T>& args, int64_t b, const Cut& from, con
             sum_run<A, false>(graph, query, run, agg + (node - begin) * channels);
             node += run.count;
         }
-        if (source >= begin && source < node)
-            add_row(agg + (source - begin) * channels, args.boundary + b * channels, channels);
+        start = add_boundary(args, b, start, begin, node, agg);
         const T *x_rows[kBlock], *agg_rows[kBlock];
         T* out_rows[kBlock];
         for (int64_t i = 0; i < count; ++i) {
@@ -109,7 +138,7 @@ static void finish_cut_nodes(const LayerArgs<T>& args) {
             for (int64_t c = 0; c < channels; ++c) agg[c] = args.head[(unit - 1) * channels + c];
             for (int64_t later = part; later < args.parts && args.cuts[later].node == node; ++later)
                 add_row(agg, args.carry + (b * args.parts + later) * channels, channels);
-            if (args.source[b] == node) add_row(agg, args.boundary + b * channels, channels);
+            add_boundary(args, b, first_start(args.starts, b, node), node, node + 1, agg);
             const T *x_rows[kBlock] = {args.x + b * stride + node * channels}, *agg_rows[kBlock] = {agg};
             T* out_row = args.out + b * stride + node * channels;
             update_rows(args, x_rows, agg_rows, &out_row, 1, scratch.y);
@@ -131,15 +160,17 @@ static void run_layer(const LayerArgs<T>& args) {
     finish_cut_nodes(args);
 }
 
-// The first layer: states are zero but for the boundary at the source, so only the source and its neighbours get messages.
+// The first layer: states are zero but for the boundary at the starts, so only these and their neighbours get messages.
 // All other nodes get the same row.
 template <Algebra A, class T>
 static void first_layer_query(const LayerArgs<T>& args, int64_t b, Scratch<T>& scratch, unsigned char* touched, int64_t* list) {
     constexpr int K = components(A);
     const Graph& graph = args.graph;
     const int64_t channels = args.channels, half = channels / K, width = padded<T>(channels);
-    const int64_t source = args.source[b];
+    const int64_t first_of_b = args.starts.offset[b], starts = args.starts.offset[b + 1] - first_of_b;
+    const int64_t* start_node = args.starts.node + first_of_b;
     const T* boundary = args.boundary + b * channels;
+    auto weight = [&](int64_t start) { return args.starts.weight ? args.starts.weight[first_of_b + start] : T(1); };
     const T* relation = args.table(b);
     T* out = args.out + b * graph.num_nodes * channels;
 
@@ -149,7 +180,7 @@ static void first_layer_query(const LayerArgs<T>& args, int64_t b, Scratch<T>& s
     T scale;
     normalise_rows<0, T>(args.bias, channels, &nothing, norm, channels, 1, &constant, nullptr, &scale);
 
-    // Who is touched: the edges of the source, read from its own end.
+    // Who is touched: the starts, which come first in the list, and the ends of their edges, read from their own end.
     int64_t count = 0;
     auto touch = [&](int64_t node) {
         if (!touched[node]) {
@@ -158,21 +189,27 @@ static void first_layer_query(const LayerArgs<T>& args, int64_t b, Scratch<T>& s
             for (int64_t c = 0; c < channels; ++c) out[node * channels + c] = 0;
         }
     };
-    touch(source);
-    add_row(out + source * channels, boundary, channels);
+    for (int64_t start = 0; start < starts; ++start) {
+        touch(start_node[start]);
+        add_scaled_row(out + start_node[start] * channels, weight(start), boundary, channels);
+    }
     T* message = scratch.y + width;
-    for (int64_t group = graph.node_ptr[source]; group < graph.node_ptr[source + 1]; ++group) {
-        const T* r = relation + int64_t(graph.inverse[graph.group_type[group]]) * channels;
-        for (int64_t c = 0; c < half; ++c) {
-            T acc[K] = {}, s[K], q[K];
-            for (int k = 0; k < K; ++k) s[k] = boundary[c + k * half], q[k] = r[c + k * half];
-            multiply_add<A, false>(acc, s, q);
-            for (int k = 0; k < K; ++k) message[c + k * half] = acc[k];
-        }
-        for (int64_t edge = graph.group_ptr[group]; edge < graph.group_ptr[group + 1]; ++edge) {
-            const int64_t node = graph.neighbour[edge];
-            touch(node);
-            add_row(out + node * channels, message, channels);
+    for (int64_t start = 0; start < starts; ++start) {
+        const int64_t from = start_node[start];
+        const T factor = weight(start);
+        for (int64_t group = graph.node_ptr[from]; group < graph.node_ptr[from + 1]; ++group) {
+            const T* r = relation + int64_t(graph.inverse[graph.group_type[group]]) * channels;
+            for (int64_t c = 0; c < half; ++c) {
+                T acc[K] = {}, s[K], q[K];
+                for (int k = 0; k < K; ++k) s[k] = factor * boundary[c + k * half], q[k] = r[c + k * half];
+                multiply_add<A, false>(acc, s, q);
+                for (int k = 0; k < K; ++k) message[c + k * half] = acc[k];
+            }
+            for (int64_t edge = graph.group_ptr[group]; edge < graph.group_ptr[group + 1]; ++edge) {
+                const int64_t node = graph.neighbour[edge];
+                touch(node);
+                add_row(out + node * channels, message, channels);
+            }
         }
     }
     for (int64_t node = 0; node < graph.num_nodes; ++node)
@@ -186,7 +223,12 @@ static void first_layer_query(const LayerArgs<T>& args, int64_t b, Scratch<T>& s
         const int64_t rows = smaller(kBlock, count - first);
         for (int64_t i = 0; i < rows; ++i) {
             const int64_t node = list[first + i];
-            x_rows[i] = node == source ? boundary : scratch.zero;
+            x_rows[i] = scratch.zero;
+            if (first + i < starts) {
+                T* row = scratch.x + i * channels;
+                for (int64_t c = 0; c < channels; ++c) row[c] = weight(first + i) * boundary[c];
+                x_rows[i] = row;
+            }
             agg_rows[i] = out_rows[i] = out + node * channels;
             touched[node] = 0;
         }

@@ -81,8 +81,8 @@ void propagate_backward(const Graph& graph, int algebra, int64_t queries, int64_
 // Layers one after the other, each on the states that the one before wrote. `stages`: for each layer the addresses of its
 // relation tables, weight, bias, norm weight, norm bias and result.
 template <class T>
-void layers(const Graph& graph, int algebra, int64_t queries, int64_t channels, uintptr_t x, uintptr_t which, uintptr_t source,
-            uintptr_t boundary, std::vector<std::vector<uintptr_t>> stages, std::vector<double> eps, int threads, uintptr_t agg,
+void layers(const Graph& graph, int algebra, int64_t queries, int64_t channels, uintptr_t x, uintptr_t which,
+            uintptr_t start_offset, uintptr_t start_node, uintptr_t start_weight, uintptr_t boundary, std::vector<std::vector<uintptr_t>> stages, std::vector<double> eps, int threads, uintptr_t agg,
             uintptr_t normalised, uintptr_t scale) {
     for (const auto& stage : stages)
         if (stage.size() != 6 || stages.size() != eps.size()) throw nb::value_error("six arrays and a number make a layer");
@@ -99,7 +99,9 @@ void layers(const Graph& graph, int algebra, int64_t queries, int64_t channels, 
         Units units(x ? queries * parts : queries, threads);
         kernels.pack_layer(at<const T>(stage[1]), at<const T>(stage[2]), channels, packed.data(), padded_bias);
         kernels.layer({graph, Algebra(algebra), queries, channels, at<const T>(x), at<const T>(stage[0]),
-                       at<const int64_t>(which), at<const int64_t>(source), at<const T>(boundary), packed.data(), padded_bias,
+                       at<const int64_t>(which),
+                       {at<const int64_t>(start_offset), at<const int64_t>(start_node), at<const T>(start_weight)},
+                       at<const T>(boundary), packed.data(), padded_bias,
                        at<const T>(stage[3]), at<const T>(stage[4]), T(eps[i]), at<T>(stage[5]), parts, cuts.data(),
                        pieces.data(), pieces.data() + queries * parts * channels, threads, &units, at<T>(agg),
                        at<T>(normalised), at<T>(scale)});
@@ -159,6 +161,18 @@ bool are_below(uintptr_t ids, int64_t count, int64_t limit) {
     bool inside = true;
     for (int64_t i = 0; i < count; ++i) inside &= at<const int64_t>(ids)[i] >= 0 && at<const int64_t>(ids)[i] < limit;
     return inside;
+}
+
+// True if the offsets divide the starts among the queries, and the nodes of each query are ascending and inside the graph.
+bool are_starts(uintptr_t node, int64_t count, uintptr_t offset, int64_t num_offsets, int64_t num_nodes) {
+    const int64_t *nodes = at<const int64_t>(node), *offsets = at<const int64_t>(offset);
+    if (num_offsets < 1 || offsets[0] != 0 || offsets[num_offsets - 1] != count) return false;
+    for (int64_t b = 0; b + 1 < num_offsets; ++b)
+        if (offsets[b] > offsets[b + 1]) return false;
+    for (int64_t b = 0; b + 1 < num_offsets; ++b)
+        for (int64_t i = offsets[b]; i < offsets[b + 1]; ++i)
+            if (nodes[i] < (i > offsets[b] ? nodes[i - 1] + 1 : 0) || nodes[i] >= num_nodes) return false;
+    return true;
 }
 
 // Ask the allocator to keep what is freed instead of handing it back: a training step frees and takes the same large
@@ -229,6 +243,7 @@ NB_MODULE(_native, module) {
     });
     module.def("is_sound", &is_sound);
     module.def("are_below", &are_below);
+    module.def("are_starts", &are_starts);
     module.def("renumber", [](const Graph& graph, std::vector<uintptr_t> to) {
         if (to.size() != 5) throw nb::value_error("five arrays make a renumbered graph");
         nb::gil_scoped_release release;

@@ -15,21 +15,21 @@ from gamma_kg.demo import demo_graph, demo_split
 from gamma_kg.explain.beam import best_walks
 from gamma_kg.explain.explain import _Asked
 from gamma_kg.explain.gradients import edge_gradients
+from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.nn.config import GammaConfig
-from gamma_kg.nn.encoder import initial_state, relation_of_queries
+from gamma_kg.nn.encoder import relation_of_queries
 
 
 def weighted_score(gamma: Gamma, kg: KnowledgeGraph, asked: _Asked, weight_TE: torch.Tensor) -> torch.Tensor:
     """The score with a weight on every message of every layer, written down as docs/model.md §3 has it."""
     model, edges = gamma.model, asked.edges
     source, relation, answer = asked.fact
-    source_B = torch.tensor([source])
     query_BD = asked.relations.state_URD[asked.relations.which_B, torch.tensor([relation])]
     node, type_, neighbour = edges.slice(0, edges.num_edges)
     z_K = []
     for branch in model.branches:
-        x_ND = initial_state(edges.num_nodes, source_B, query_BD)[0]
+        x_ND = Starts.single(torch.tensor([source])).spread(edges.num_nodes, query_BD)[0]
         boundary_ND = x_ND
         for weight_E, layer in zip(weight_TE, branch.layers, strict=True):
             r_RW = relation_of_queries(layer, *asked.relations)[0]

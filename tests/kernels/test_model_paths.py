@@ -8,6 +8,7 @@ from graphs import assert_alike
 
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import native
 from gamma_kg.nn.config import PRESETS
 
@@ -41,6 +42,25 @@ def test_scores_equal_those_of_the_plain_path(
 
 
 @pytest.mark.parametrize("name", PRESETS)
+def test_scores_of_weighted_starts_equal_those_of_the_plain_path(
+    name: str, family: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relation = torch.arange(2 * family.num_relations)
+    torch.manual_seed(4)
+    starts = Starts.of_dense(torch.randn(len(relation), family.num_entities) * (torch.rand(len(relation), 1) < 0.7))
+
+    def scores() -> torch.Tensor:
+        found = torch.empty(len(relation), family.num_entities, dtype=torch.float64)
+        for batch in small(name, torch.float64).score_batches(family, starts, relation):
+            found[batch.query] = batch.scores.score_BC[batch.row]
+        return found
+
+    fast = scores()
+    monkeypatch.setattr(native, "module", lambda: None)
+    assert_alike(fast, scores())
+
+
+@pytest.mark.parametrize("name", PRESETS)
 def test_parameter_gradients_equal_those_of_the_plain_path(
     name: str, family: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,7 +68,7 @@ def test_parameter_gradients_equal_those_of_the_plain_path(
     source, relation = queries(family)
 
     def gradients() -> list[torch.Tensor]:
-        scores, _ = model(family.edges, family.relation_graph, source, relation)
+        scores, _ = model(family.edges, family.relation_graph, Starts.single(source), relation)
         found = torch.autograd.grad((scores * torch.linspace(-1, 2, scores.numel()).view_as(scores)).sum(),
                                     tuple(model.parameters()), allow_unused=True, materialize_grads=True)  # fmt: skip
         return list(found)

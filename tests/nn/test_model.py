@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gamma_kg import Gamma, GammaConfig, KnowledgeGraph
+from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.nn.config import PRESETS
 
@@ -107,7 +108,7 @@ def test_without_key_all_entities_share_the_weights_and_without_query_all_querie
 def test_every_weight_learns(name: str, family: KnowledgeGraph) -> None:
     model = Gamma.from_config(VARIANTS[name], seed=1).model.double()
     relation = torch.tensor([0, 5, 2])
-    out = model(family.edges, family.relation_graph, torch.tensor([0, 3, 1]), relation)
+    out = model(family.edges, family.relation_graph, Starts.single(torch.tensor([0, 3, 1])), relation)
     out.score_BC.square().sum().backward()
     # A message function's offset or a key's scale can cancel at some weights, but never a whole tensor.
     still = [key for key, p in model.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
@@ -119,6 +120,6 @@ def test_candidates_are_scored_as_among_all_entities(family: KnowledgeGraph) -> 
     source, relation = torch.tensor([0, 3]), torch.tensor([1, 7])
     candidates = torch.tensor([[1, 2, 7], [0, 0, 5]])
     with torch.no_grad():
-        everything = model(family.edges, family.relation_graph, source, relation).score_BC
-        some = model(family.edges, family.relation_graph, source, relation, candidates).score_BC
+        everything = model(family.edges, family.relation_graph, Starts.single(source), relation).score_BC
+        some = model(family.edges, family.relation_graph, Starts.single(source), relation, candidates).score_BC
     torch.testing.assert_close(some, everything.gather(1, candidates))

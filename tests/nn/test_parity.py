@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg.graph.starts import Starts
 from gamma_kg.nn.checkpoint import import_ultra, load_checkpoint, save_checkpoint
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
@@ -91,7 +92,7 @@ def test_states_of_every_layer_agree(ultra: Gamma, name: str) -> None:
     layers = ultra.model.branches[0].layers  # type: ignore[union-attr]
     handles = [layer.register_forward_hook(lambda _m, _i, out: seen.append(out)) for layer in layers]  # type: ignore[union-attr]
     try:
-        ultra.model(kg.edges, kg.relation_graph, source, relation)
+        ultra.model(kg.edges, kg.relation_graph, Starts.single(source), relation)
     finally:
         for handle in handles:
             handle.remove()

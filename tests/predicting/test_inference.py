@@ -50,7 +50,7 @@ def test_a_repeated_query_is_computed_once(family: KnowledgeGraph, small_gamma: 
 def test_relation_states_are_computed_once_per_graph_and_relation(family: KnowledgeGraph, small_gamma: Gamma) -> None:
     asked: list[int] = []
     handle = small_gamma.model.relation_encoder.register_forward_hook(
-        lambda _m, args, _o: asked.extend(args[1].tolist())
+        lambda _m, args, _o: asked.extend(args[1].node_S.tolist())
     )
     try:
         small_gamma.scores(family, [0, 1, 2], [0, 1, 5])  # 5 is the inverse of 0 and shares its states

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from gamma_kg.bench.timing import BestTimes, Task, best_times, threads
 from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import native, propagate
 from gamma_kg.kernels.fused import layers_forward
 from gamma_kg.kernels.reference import propagate_reference
@@ -81,9 +82,9 @@ def forward_tasks(
     """Whole layers, and propagation alone."""
     B, _, D = x_BND.shape
     layers = [RelationalLayer(D, algebra) for _ in range(LAYERS)]
-    source_B, boundary_BD = torch.randint(edges.num_nodes, (B,)), torch.randn(B, D)
+    starts, boundary_BD = Starts.single(torch.randint(edges.num_nodes, (B,))), torch.randn(B, D)
     return {
-        f"{algebra} layer": layers_task(edges, x_BND, relation_1RD, source_B, boundary_BD, layers, targets),
+        f"{algebra} layer": layers_task(edges, x_BND, relation_1RD, starts, boundary_BD, layers, targets),
         f"{algebra} forward": in_a_row(partial(propagate, edges, x_BND, relation_1RD, algebra)),
     }
 
@@ -102,7 +103,7 @@ def layers_task(
     edges: Edges,
     x: Tensor,
     relation: Tensor,
-    source: Tensor,
+    starts: Starts,
     boundary: Tensor,
     layers: list[RelationalLayer],
     targets: list[Tensor],
@@ -111,12 +112,12 @@ def layers_task(
 
     def fused() -> None:
         stages = [layer.stage(relation, targets[i % 2]) for i, layer in enumerate(layers)]
-        layers_forward(edges, x, stages, None, source, boundary, layers[0].algebra)
+        layers_forward(edges, x, stages, None, starts, boundary, layers[0].algebra)
 
     def plain() -> None:
         states = x
         for layer in layers:
-            states = layer(edges, states, relation, source, boundary)
+            states = layer(edges, states, relation, starts, boundary)
 
     return plain if native.module() is None else fused
 

@@ -23,6 +23,7 @@ from gamma_kg.explain.picture import draw_html, draw_svg
 from gamma_kg.explain.text import describe
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.starts import Starts
 from gamma_kg.nn.model import GammaModel, RelationStates
 
 BEAM = 8
@@ -170,8 +171,8 @@ class _Asked:
 
     @torch.no_grad()
     def _scores(self, edges: Edges) -> tuple[Tensor, Tensor | None]:
-        source_B, relation_B = torch.tensor([self.fact[0]]), torch.tensor([self.fact[1]])
-        scores = self._model.score_entities(edges, self.relations, source_B, relation_B)
+        starts, relation_B = Starts.single(torch.tensor([self.fact[0]])), torch.tensor([self.fact[1]])
+        scores = self._model.score_entities(edges, self.relations, starts, relation_B)
         return scores.score_BC[0], None if scores.weight_BCK is None else scores.weight_BCK[0]
 
     def _rank(self, score_N: Tensor) -> int:

@@ -16,10 +16,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import propagate
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.nn.encoder import Encoder
-from gamma_kg.nn.layer import RelationalLayer, initial_state
+from gamma_kg.nn.layer import RelationalLayer
 from gamma_kg.nn.model import GammaModel, RelationStates
 
 CHUNK_EDGES = 1 << 17
@@ -39,7 +40,7 @@ def edge_gradients(
     model: GammaModel, edges: Edges, relations: RelationStates, source: int, relation: int, answer: int
 ) -> Tensor:
     """Gradient of the answer's score with respect to a weight on each edge in each layer, (T, E)."""
-    source_B, relation_B = torch.tensor([source]), torch.tensor([relation])
+    starts, relation_B = Starts.single(torch.tensor([source])), torch.tensor([relation])
     with torch.enable_grad():
         # A leaf with gradient, so that every layer takes its differentiable path even if the weights are frozen.
         query_BD = relations.state_URD[relations.which_B, relation_B].detach().requires_grad_()
@@ -51,7 +52,7 @@ def edge_gradients(
             for step, layer in enumerate(branch.layers)
         ]
         try:
-            z_KBND = model.encode_entities(edges, relations, source_B, query_BD)
+            z_KBND = model.encode_entities(edges, relations, starts, query_BD)
         finally:
             for handle in handles:
                 handle.remove()
@@ -68,9 +69,9 @@ def edge_gradients(
 
 def _recorder(calls: list[LayerCall], step: int, num_nodes: int) -> Any:
     def record(layer: RelationalLayer, inputs: tuple[Any, ...], out: Tensor) -> None:
-        _, x_BND, relation_BRW, source_B, boundary_BD = inputs
+        _, x_BND, relation_BRW, starts, boundary_BD = inputs
         if x_BND is None:
-            x_BND = initial_state(num_nodes, source_B, boundary_BD.detach())
+            x_BND = starts.spread(num_nodes, boundary_BD.detach())
         calls.append(LayerCall(step, layer, x_BND[0].detach(), relation_BRW[0].detach(), out))
 
     return record

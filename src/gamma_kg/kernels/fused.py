@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import native
 
 
@@ -53,7 +54,7 @@ def layers_forward(
     x_BND: Tensor | None,
     stages: Sequence[Stage],
     which_B: Tensor | None,
-    source_B: Tensor,
+    starts: Starts,
     boundary_BD: Tensor,
     algebra: str,
     saved: Saved | None = None,
@@ -77,7 +78,7 @@ def layers_forward(
         for tensor in tensors:
             if tensor.shape != shape or tensor.dtype != dtype or tensor.device != device:
                 raise ValueError(f"{name}: wanted {shape} {dtype}, found {native.shown(tensor)}")
-    source_B = _ids("source", source_B, B, N)
+    starts = _checked_starts(starts, B, N, dtype)
     which_B = None if which_B is None else _ids("which", which_B, B, U)
     if saved is not None and (x_BND is None or len(stages) > 1 or not all(tensor.is_contiguous() for tensor in saved)):
         raise ValueError("a backward pass needs the states, a single layer, and dense tensors to save into")
@@ -92,7 +93,7 @@ def layers_forward(
         read = stage.out_BND
     eps = [stage.weights.eps for stage in stages]
     boundary_BD, graph = boundary_BD.contiguous(), native.graph_of(edges)
-    native.run_layers(graph, algebra, states, which_B, source_B, boundary_BD, dense, eps, saved or ())
+    native.run_layers(graph, algebra, states, which_B, starts, boundary_BD, dense, eps, saved or ())
     return stages[-1].out_BND
 
 
@@ -105,3 +106,21 @@ def _ids(name: str, ids: Tensor, count: int, limit: int) -> Tensor:
     if ids.shape != (count,) or ids.dtype != torch.int64 or not native.are_below(ids, limit):
         raise ValueError(f"{name}: wanted {count} ids below {limit}, found {ids.tolist()[:8]} {ids.dtype}")
     return ids
+
+
+def _checked_starts(starts: Starts, count: int, num_nodes: int, dtype: torch.dtype) -> Starts:
+    """The starts, dense, as the native code takes them."""
+    node_S, offset_B1 = starts.node_S.contiguous(), starts.offset_B1.contiguous()
+    weight_S = None if starts.weight_S is None else starts.weight_S.detach().to(dtype).contiguous()
+    if (
+        len(starts) != count
+        or node_S.dtype != torch.int64
+        or offset_B1.dtype != torch.int64
+        or not (weight_S is None or weight_S.shape == node_S.shape)
+        or not native.are_starts(node_S, offset_B1, num_nodes)
+    ):
+        raise ValueError(
+            f"starts: wanted those of {count} queries, each with ascending distinct ids below {num_nodes}, found "
+            f"{starts!r}: {node_S.tolist()[:8]} {node_S.dtype}"
+        )
+    return Starts(node_S, weight_S, offset_B1)

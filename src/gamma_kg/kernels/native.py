@@ -20,6 +20,7 @@ from torch import Tensor
 
 from gamma_kg.errors import ConfigError, DataError
 from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
 
 # The numbers under which the native code knows the algebras (graph.h).
@@ -156,6 +157,11 @@ def are_below(ids: Tensor, limit: int) -> bool:
     return bool(_loaded().are_below(ids.data_ptr(), ids.numel(), limit))
 
 
+def are_starts(node_S: Tensor, offset_B1: Tensor, num_nodes: int) -> bool:
+    """Whether offsets go up to the number of starts, and the nodes of each query are ascending and inside the graph."""
+    return bool(_loaded().are_starts(node_S.data_ptr(), len(node_S), offset_B1.data_ptr(), len(offset_B1), num_nodes))
+
+
 def renumber(edges: EdgeArrays, place: Tensor, result: EdgeArrays) -> None:
     """Write the new number of each node to `place`, the edges under these numbers to `result` (all but inverses)."""
     _loaded().renumber(graph_at(edges), [place.data_ptr(), *(array.data_ptr() for array in result[:4])])
@@ -212,7 +218,7 @@ def run_layers(
     algebra: str,
     x_BND: Tensor | None,
     which_B: Tensor | None,
-    source_B: Tensor,
+    starts: Starts,
     boundary_BD: Tensor,
     stages: Sequence[Sequence[Tensor]],
     eps: Sequence[float],
@@ -225,7 +231,8 @@ def run_layers(
     """
     _typed(_loaded(), "layers", boundary_BD)(
         graph, ALGEBRA_IDS[algebra], *boundary_BD.shape, 0 if x_BND is None else x_BND.data_ptr(),
-        0 if which_B is None else which_B.data_ptr(), source_B.data_ptr(), boundary_BD.data_ptr(),
+        0 if which_B is None else which_B.data_ptr(), starts.offset_B1.data_ptr(), starts.node_S.data_ptr(),
+        0 if starts.weight_S is None else starts.weight_S.data_ptr(), boundary_BD.data_ptr(),
         [[tensor.data_ptr() for tensor in stage] for stage in stages], eps, torch.get_num_threads(),
         *([tensor.data_ptr() for tensor in saved] or (0, 0, 0)),
     )  # fmt: skip

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import native
 from gamma_kg.kernels.fused import LayerWeights, Saved, Stage, layers_forward
 
@@ -27,14 +28,14 @@ def layer_with_gradients(
     edges: Edges,
     x_BND: Tensor,
     relation_BRD: Tensor,
-    source_B: Tensor,
+    starts: Starts,
     boundary_BD: Tensor,
     weights: LayerWeights,
     algebra: str,
 ) -> Tensor:
     """New states, (B, N, D), differentiable in all that is not an id. Relation tables may be shared (B = 1)."""
     out: Tensor = _Layer.apply(  # type: ignore[no-untyped-call]
-        edges, algebra, weights.eps, source_B, x_BND, relation_BRD, boundary_BD, *weights[:4]
+        edges, algebra, weights.eps, starts, x_BND, relation_BRD, starts.weight_S, boundary_BD, *weights[:4]
     )
     return out
 
@@ -46,38 +47,52 @@ class _Layer(torch.autograd.Function):
         edges: Edges,
         algebra: str,
         eps: float,
-        source_B: Tensor,
+        starts: Starts,
         x_BND: Tensor,
         relation_BRD: Tensor,
+        weight_S: Tensor | None,
         boundary_BD: Tensor,
         weight: Tensor,
         bias: Tensor,
         norm_weight: Tensor,
         norm_bias: Tensor,
     ) -> Tensor:
-        which_B = torch.arange(len(source_B)) if len(relation_BRD) > 1 else None
+        which_B = torch.arange(len(starts)) if len(relation_BRD) > 1 else None
         out, agg, normalised = (x_BND.new_empty(x_BND.shape) for _ in range(3))
         saved = Saved(agg, normalised, x_BND.new_empty(x_BND.shape[:2]))
         weights = LayerWeights(weight, bias, norm_weight, norm_bias, eps)
         stage = Stage(relation_BRD, weights, out)
-        out_BND = layers_forward(edges, x_BND, [stage], which_B, source_B, boundary_BD, algebra, saved)
-        ctx.save_for_backward(source_B, x_BND, relation_BRD, weight, norm_weight, norm_bias, *saved)
+        out_BND = layers_forward(edges, x_BND, [stage], which_B, starts, boundary_BD, algebra, saved)
+        ctx.save_for_backward(x_BND, relation_BRD, weight_S, boundary_BD, weight, norm_weight, norm_bias, *saved)
         ctx.edges, ctx.algebra = edges, algebra
+        ctx.query_S, ctx.node_S = starts.query_S, starts.node_S
         return out_BND
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        source_B, x_BND, relation_BRD, weight, norm_weight, norm_bias, agg_BND, normalised, scale = ctx.saved_tensors
+        x_BND, relation_BRD, weight_S, boundary_BD, weight, norm_weight, norm_bias, *saved = ctx.saved_tensors
+        agg_BND, normalised, scale = saved
         D = x_BND.shape[-1]
         linear, grad_x, grad_agg, sums = native.update_backward(
             gradients[0].contiguous(), normalised, scale, weight, norm_weight, norm_bias
         )
         by_output = linear.view(-1, D).T
         grad_weight = torch.cat([by_output @ part.reshape(-1, D) for part in (x_BND, agg_BND)], dim=1)
-        grad_boundary = grad_agg[torch.arange(len(source_B)), source_B]
+        grad_boundary, grad_weight_S = _at_starts(grad_agg, ctx.query_S, ctx.node_S, weight_S, boundary_BD)
         grad_x, grad_relation = native.propagate_backward(
             native.graph_of(ctx.edges), grad_agg, x_BND, relation_BRD, ctx.algebra, add_to=grad_x
         )
         grad_norm_weight, grad_norm_bias, grad_bias = sums.sum(0)
         parameters = grad_weight, grad_bias, grad_norm_weight, grad_norm_bias
-        return None, None, None, None, grad_x, grad_relation, grad_boundary, *parameters
+        return None, None, None, None, grad_x, grad_relation, grad_weight_S, grad_boundary, *parameters
+
+
+def _at_starts(
+    grad_agg: Tensor, query_S: Tensor, node_S: Tensor, weight_S: Tensor | None, boundary_BD: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """Gradients of the boundary and of the weights of the starts."""
+    grad_SD, grad_BD = grad_agg[query_S, node_S], torch.zeros_like(boundary_BD)
+    if weight_S is None:
+        return grad_BD.index_add_(0, query_S, grad_SD), None
+    grad_weight_S = (grad_SD * boundary_BD[query_S]).sum(-1)
+    return grad_BD.index_add_(0, query_S, grad_SD * weight_S[:, None]), grad_weight_S

@@ -1,20 +1,21 @@
-"""A stack of relational layers that starts from one labelled node: used for relations and for each entity branch."""
+"""A stack of relational layers that starts from a few labelled nodes: used for relations and for each entity branch."""
 
 from __future__ import annotations
 
 from torch import Tensor, nn
 
 from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.fused import can_fuse, layers_forward
 from gamma_kg.kernels.native import empty_states
-from gamma_kg.nn.layer import RelationalLayer, initial_state
+from gamma_kg.nn.layer import RelationalLayer
 
 # States of the queries that go through all layers together: about half of a third-level cache.
 CACHE_BYTES = 16 << 20
 
 
 class Encoder(nn.Module):
-    """States of all nodes as seen from a source node: zero everywhere but the boundary at the source, then T layers."""
+    """States of all nodes as seen from the starts: zero everywhere but the boundary at the starts, then T layers."""
 
     def __init__(self, dim: int, num_layers: int, algebra: str, num_types: int | None = None) -> None:
         super().__init__()
@@ -24,7 +25,7 @@ class Encoder(nn.Module):
     def forward(
         self,
         edges: Edges,
-        source_B: Tensor,
+        starts: Starts,
         boundary_BD: Tensor,
         relation_URD: Tensor | None = None,
         which_B: Tensor | None = None,
@@ -35,18 +36,18 @@ class Encoder(nn.Module):
         query. Neither is given where the layers own their relation vectors.
         """
         if len(self.layers) and can_fuse(boundary_BD, self.algebra):
-            return self._forward_fused(edges, source_B, boundary_BD, relation_URD, which_B)
+            return self._forward_fused(edges, starts, boundary_BD, relation_URD, which_B)
         x_BND: Tensor | None = None
         for layer in self.layers:
             assert isinstance(layer, RelationalLayer)
             relation_BRW = relation_of_queries(layer, relation_URD, which_B)
-            x_BND = layer(edges, x_BND, relation_BRW, source_B, boundary_BD)
-        return initial_state(edges.num_nodes, source_B, boundary_BD) if x_BND is None else x_BND
+            x_BND = layer(edges, x_BND, relation_BRW, starts, boundary_BD)
+        return starts.spread(edges.num_nodes, boundary_BD) if x_BND is None else x_BND
 
     def _forward_fused(
         self,
         edges: Edges,
-        source_B: Tensor,
+        starts: Starts,
         boundary_BD: Tensor,
         relation_URD: Tensor | None,
         which_B: Tensor | None,
@@ -63,9 +64,9 @@ class Encoder(nn.Module):
             for step, layer in enumerate(self.layers):
                 assert isinstance(layer, RelationalLayer)
                 is_last = step == len(self.layers) - 1
-                target = out_BND[part] if is_last else spare[step % 2][: len(source_B[part])]
+                target = out_BND[part] if is_last else spare[step % 2][: len(starts[part])]
                 stages.append(layer.stage(layer.relation_table(asked_URD), target))
-            layers_forward(edges, None, stages, which, source_B[part], boundary_BD[part], self.algebra)
+            layers_forward(edges, None, stages, which, starts[part], boundary_BD[part], self.algebra)
         return out_BND
 
 

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import propagate
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.kernels.first import first_layer
@@ -48,29 +49,28 @@ class RelationalLayer(nn.Module):
         return table_URW
 
     def forward(
-        self, edges: Edges, x_BND: Tensor | None, relation_BRW: Tensor, source_B: Tensor, boundary_BD: Tensor
+        self, edges: Edges, x_BND: Tensor | None, relation_BRW: Tensor, starts: Starts, boundary_BD: Tensor
     ) -> Tensor:
-        """New states, (B, N, D). The boundary is `boundary_BD` at each query's source and zero elsewhere.
+        """New states, (B, N, D). The boundary is weight · `boundary_BD` at each start of a query and zero elsewhere.
 
         No `x_BND` means the initial states, which are the boundary: most of them zero, which saves most of the work.
         """
         if x_BND is None and ALGEBRAS[self.algebra].bilinear:
-            return first_layer(edges, relation_BRW, source_B, boundary_BD, self.weights(), self.algebra)
+            return first_layer(edges, relation_BRW, starts, boundary_BD, self.weights(), self.algebra)
         if x_BND is None:
-            x_BND = initial_state(edges.num_nodes, source_B, boundary_BD)
+            x_BND = starts.spread(edges.num_nodes, boundary_BD)
         if can_fuse(x_BND, self.algebra):
-            which_B = torch.arange(len(source_B)) if len(relation_BRW) > 1 else None
+            which_B = torch.arange(len(starts)) if len(relation_BRW) > 1 else None
             stage = self.stage(relation_BRW, x_BND.new_empty(x_BND.shape))
-            return layers_forward(edges, x_BND, [stage], which_B, source_B, boundary_BD, self.algebra)
+            return layers_forward(edges, x_BND, [stage], which_B, starts, boundary_BD, self.algebra)
         if can_train_fused(x_BND, relation_BRW, self.algebra):
-            return layer_with_gradients(edges, x_BND, relation_BRW, source_B, boundary_BD, self.weights(), self.algebra)
-        return self.plain(edges, x_BND, relation_BRW, source_B, boundary_BD)
+            return layer_with_gradients(edges, x_BND, relation_BRW, starts, boundary_BD, self.weights(), self.algebra)
+        return self.plain(edges, x_BND, relation_BRW, starts, boundary_BD)
 
-    def plain(self, edges: Edges, x_BND: Tensor, relation_BRW: Tensor, source_B: Tensor, boundary_BD: Tensor) -> Tensor:
+    def plain(self, edges: Edges, x_BND: Tensor, relation_BRW: Tensor, starts: Starts, boundary_BD: Tensor) -> Tensor:
         """The definition, in torch: what every faster path must agree with."""
         agg_BND = propagate(edges, x_BND, relation_BRW, self.algebra)
-        query_B = torch.arange(len(source_B), device=source_B.device)
-        agg_BND = agg_BND.index_put_((query_B, source_B), boundary_BD, accumulate=True)
+        agg_BND = agg_BND.index_put_((starts.query_S, starts.node_S), starts.rows(boundary_BD), accumulate=True)
         # W [x ; agg] without the concatenation.
         weight_x, weight_agg = self.linear.weight.split(self.dim, dim=1)
         hidden_BND = F.linear(x_BND, weight_x, self.linear.bias) + F.linear(agg_BND, weight_agg)
@@ -87,9 +87,3 @@ class RelationalLayer(nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.dim}, {self.algebra!r}"
-
-
-def initial_state(num_nodes: int, source_B: Tensor, boundary_BD: Tensor) -> Tensor:
-    """Zeros with the boundary at each query's source, (B, N, D)."""
-    x_BND = boundary_BD.new_zeros(len(source_B), num_nodes, boundary_BD.shape[1])
-    return x_BND.index_put_((torch.arange(len(source_B), device=source_B.device), source_B), boundary_BD)

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.relation_graph import EDGE_TYPES
+from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.head import can_score
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.encoder import Encoder, relation_of_queries
 from gamma_kg.nn.fusion import BranchAttention, Score, fused_scores
-from gamma_kg.nn.layer import initial_state
 
 
 class Scores(NamedTuple):
@@ -33,10 +33,10 @@ class RelationStates(NamedTuple):
 
 
 class GammaModel(nn.Module):
-    """Scores the candidates of queries (source, relation) on any graph.
+    """Scores the candidates of queries (start, relation) on any graph.
 
     1. relation states: an encoder on the relation graph, conditioned on the query's relation
-    2. entity states: K encoders on the entity graph, each with its own algebra, from the query's source
+    2. entity states: K encoders on the entity graph, each with its own algebra, from the query's start
     3. fusion: attention weighs the branches, an MLP gives the score
     """
 
@@ -57,13 +57,13 @@ class GammaModel(nn.Module):
         self,
         edges: Edges,
         relation_graph: Edges,
-        source_B: Tensor,
+        starts: Starts,
         relation_B: Tensor,
         candidate_BC: Tensor | None = None,
     ) -> Scores:
         """Score the candidates, or all entities. `relation_B` are edge types: an inverse relation asks for heads."""
         relations = self.relation_states(relation_graph, edges.inverse, relation_B)
-        return self.score_entities(edges, relations, source_B, relation_B, candidate_BC)
+        return self.score_entities(edges, relations, starts, relation_B, candidate_BC)
 
     def relation_states(self, relation_graph: Edges, inverse: Tensor, relation_B: Tensor) -> RelationStates:
         """Relation states for queries: conditioned on the direct relation, also where a head is asked for."""
@@ -73,32 +73,32 @@ class GammaModel(nn.Module):
     def encode_relations(self, relation_graph: Edges, relation_U: Tensor) -> Tensor:
         """States of all relations and inverses as seen from each of `relation_U`, (U, R, D)."""
         ones_UD = self.score.hidden.weight.new_ones(len(relation_U), self.config.dim)
-        states_URD: Tensor = self.relation_encoder(relation_graph, relation_U, ones_UD)
+        states_URD: Tensor = self.relation_encoder(relation_graph, Starts.single(relation_U), ones_UD)
         return states_URD
 
     def score_entities(
         self,
         edges: Edges,
         relations: RelationStates,
-        source_B: Tensor,
+        starts: Starts,
         relation_B: Tensor,
         candidate_BC: Tensor | None = None,
     ) -> Scores:
         """Entity branches, fusion and score for given relation states."""
         query_BD = relations.state_URD[relations.which_B, relation_B]
-        z_KBCD = self.encode_entities(edges, relations, source_B, query_BD)
+        z_KBCD = self.encode_entities(edges, relations, starts, query_BD)
         if candidate_BC is not None:
-            query_B1 = torch.arange(len(source_B), device=source_B.device)[:, None]
+            query_B1 = torch.arange(len(starts), device=query_BD.device)[:, None]
             z_KBCD = [z_BND[query_B1, candidate_BC] for z_BND in z_KBCD]
         return self.fuse(z_KBCD, query_BD)
 
     def encode_entities(
-        self, edges: Edges, relations: RelationStates, source_B: Tensor, query_BD: Tensor
+        self, edges: Edges, relations: RelationStates, starts: Starts, query_BD: Tensor
     ) -> list[Tensor]:
         """Entity states of every branch, K times (B, N, D)."""
         if self.config.position == "early" and self.config.num_branches > 1:
-            return self._encode_fused(edges, relations, source_B, query_BD)
-        return [branch(edges, source_B, query_BD, *relations) for branch in self.branches]
+            return self._encode_fused(edges, relations, starts, query_BD)
+        return [branch(edges, starts, query_BD, *relations) for branch in self.branches]
 
     def fuse(self, z_KBCD: Sequence[Tensor], query_BD: Tensor) -> Scores:
         """Scores and branch weights of candidates whose states are given."""
@@ -110,19 +110,15 @@ class GammaModel(nn.Module):
             applied = F.dropout(weight_BCK, self.config.attention_dropout)
         return Scores(self.score(z_KBCD, query_BD, applied), weight_BCK)
 
-    def _encode_fused(
-        self, edges: Edges, relations: RelationStates, source_B: Tensor, query_BD: Tensor
-    ) -> list[Tensor]:
+    def _encode_fused(self, edges: Edges, relations: RelationStates, starts: Starts, query_BD: Tensor) -> list[Tensor]:
         """Early fusion: after every layer but the last, all branches go on from the weighted sum of their states."""
-        x_BND = initial_state(edges.num_nodes, source_B, query_BD)
+        x_BND = starts.spread(edges.num_nodes, query_BD)
         z_KBND: list[Tensor] = []
         stacks = [branch.layers for branch in self.branches]
         for step, layers in enumerate(zip(*stacks, strict=True)):
             if step:
                 x_BND = self._weighted_sum(z_KBND, query_BD)
-            z_KBND = [
-                layer(edges, x_BND, relation_of_queries(layer, *relations), source_B, query_BD) for layer in layers
-            ]
+            z_KBND = [layer(edges, x_BND, relation_of_queries(layer, *relations), starts, query_BD) for layer in layers]
         return z_KBND
 
     def _weighted_sum(self, z_KBND: Sequence[Tensor], query_BD: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from gamma_kg.explain import Explanation, explain
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.starts import Starts
 from gamma_kg.nn.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from gamma_kg.nn.config import GammaConfig, preset
 from gamma_kg.nn.model import GammaModel
@@ -71,10 +72,13 @@ class Gamma(Predictor):
         return self.model.num_parameters
 
     def score_batches(
-        self, kg: KnowledgeGraph, source_Q: Tensor, relation_Q: Tensor, memory: str | int | None = None
+        self, kg: KnowledgeGraph, start_Q: Starts | Tensor, relation_Q: Tensor, memory: str | int | None = None
     ) -> Iterator[ScoreBatch]:
-        """Scores of all entities for queries by id, a batch at a time: for more queries than fit into memory."""
-        return score_batches(self.model, kg, source_Q, relation_Q, self._cache, memory=memory)
+        """Scores of all entities for queries by id, a batch at a time: for more queries than fit into memory.
+
+        A query starts at one entity (a tensor of ids), or at a weighted set of them (`Starts`).
+        """
+        return score_batches(self.model, kg, start_Q, relation_Q, self._cache, memory=memory)
 
     def fingerprint(self) -> str:
         """sha256 over config and weights: the same for the same model, wherever its file lies."""

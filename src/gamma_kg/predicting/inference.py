@@ -16,6 +16,7 @@ from torch import Tensor
 from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.kernels.head import can_score
 from gamma_kg.kernels.renumber import renumbered
@@ -78,15 +79,16 @@ def batch_size(model: GammaModel, kg: KnowledgeGraph, memory: int) -> int:
     return max(1, memory // (floats * model.score.out.weight.element_size()))
 
 
-def check_queries(kg: KnowledgeGraph, source_Q: Tensor, relation_Q: Tensor) -> None:
-    """Refuse ids that the graph does not have."""
-    if source_Q.shape != relation_Q.shape or source_Q.dim() != 1:
+def check_queries(kg: KnowledgeGraph, start_Q: Starts | Tensor, relation_Q: Tensor) -> None:
+    """Refuse ids that the graph does not have, and starts and relations that are not of the same queries."""
+    found = [len(start_Q)] if isinstance(start_Q, Starts) else list(start_Q.shape)
+    if found != list(relation_Q.shape) or relation_Q.dim() != 1:
         raise DataError(
             "sources and relations must be two lists of the same length, "
-            f"found shapes {list(source_Q.shape)} and {list(relation_Q.shape)}"
+            f"found shapes {found} and {list(relation_Q.shape)}"
         )
     for what, ids, limit in (
-        ("source", source_Q, kg.num_entities),
+        ("source", start_Q.node_S if isinstance(start_Q, Starts) else start_Q, kg.num_entities),
         ("relation", relation_Q, 2 * kg.num_relations),
     ):
         if len(ids) and not (0 <= int(ids.min()) and int(ids.max()) < limit):
@@ -97,7 +99,7 @@ def check_queries(kg: KnowledgeGraph, source_Q: Tensor, relation_Q: Tensor) -> N
 def score_batches(
     model: GammaModel,
     kg: KnowledgeGraph,
-    source_Q: Tensor,
+    start_Q: Starts | Tensor,
     relation_Q: Tensor,
     cache: RelationCache,
     *,
@@ -105,14 +107,18 @@ def score_batches(
 ) -> Iterator[ScoreBatch]:
     """Score all entities for the queries, a batch at a time; batches come in an order of their own.
 
-    A query asked for several times is computed once.
+    A tensor says that each query starts at one entity; such a query, asked for several times, is computed once.
     """
-    check_queries(kg, source_Q, relation_Q)
+    check_queries(kg, start_Q, relation_Q)
     device = model.score.out.weight.device
     edges, place_N = renumbered(kg.edges.to(device))
     memory_bytes = budget(memory)
     # Queries with the same relation side by side, so that a batch needs few relation tables.
-    key_Q = (kg.direct(relation_Q) * 2 + (relation_Q >= kg.num_relations)) * kg.num_entities + source_Q
+    key_Q = kg.direct(relation_Q) * 2 + (relation_Q >= kg.num_relations)
+    if isinstance(start_Q, Starts):
+        key_Q, starts = key_Q * len(start_Q) + torch.arange(len(start_Q)), start_Q
+    else:
+        key_Q, starts = key_Q * kg.num_entities + start_Q, Starts.single(start_Q)
     _, distinct_Q, count = key_Q.unique(return_inverse=True, return_counts=True)
     by_distinct = distinct_Q.argsort(stable=True)
     end = count.cumsum(0)
@@ -124,11 +130,11 @@ def score_batches(
             stop = min(start + size, len(count))
             query = by_distinct[int(end[start] - count[start]) : int(end[stop - 1])]
             first = by_distinct[(end - count)[start:stop]]
-            source_B, relation_B = place_N[source_Q[first].to(device)], relation_Q[first].to(device)
+            starts_B, relation_B = starts.select(first).to(device).renamed(place_N), relation_Q[first].to(device)
             direct_U, which_B = kg.direct(relation_Q[first]).unique(return_inverse=True)
             state_URD = cache.states(model, kg, direct_U, memory_bytes // 4)
             relations = RelationStates(state_URD, which_B.to(device))
-            scores = _score(model, edges, relations, source_B, relation_B)
+            scores = _score(model, edges, relations, starts_B, relation_B)
             yield ScoreBatch(query, distinct_Q[query] - start, _by_entity(scores, place_N))
     finally:
         model.train(was_training)
@@ -140,10 +146,10 @@ def _by_entity(scores: Scores, place_N: Tensor) -> Scores:
     return Scores(scores.score_BC[:, place_N], None if weight_BNK is None else weight_BNK[:, place_N])
 
 
-def _score(model: GammaModel, edges: Edges, relations: RelationStates, source_B: Tensor, relation_B: Tensor) -> Scores:
+def _score(model: GammaModel, edges: Edges, relations: RelationStates, starts: Starts, relation_B: Tensor) -> Scores:
     """Scores of all entities; the score's wide hidden layer is computed for a block of entities at a time."""
     query_BD = relations.state_URD[relations.which_B, relation_B]
-    z_KBND = model.encode_entities(edges, relations, source_B, query_BD)
+    z_KBND = model.encode_entities(edges, relations, starts, query_BD)
     if can_score(z_KBND):  # the native pass works in blocks of its own
         return model.fuse(z_KBND, query_BD)
     num_entities, widest = (
@@ -156,6 +162,6 @@ def _score(model: GammaModel, edges: Edges, relations: RelationStates, source_B:
         for start in range(0, num_entities, block)
     ]
     if not parts:
-        return Scores(query_BD.new_zeros(len(source_B), 0), None)
+        return Scores(query_BD.new_zeros(len(starts), 0), None)
     weights = [part.weight_BCK for part in parts if part.weight_BCK is not None]
     return Scores(torch.cat([part.score_BC for part in parts], dim=1), torch.cat(weights, dim=1) if weights else None)

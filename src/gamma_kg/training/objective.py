@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from gamma_kg.graph.starts import Starts
 from gamma_kg.nn.model import Scores
 from gamma_kg.training.batch import Batch
 from gamma_kg.training.config import TrainConfig
@@ -13,9 +14,10 @@ from gamma_kg.training.loss import bce_loss, branch_entropy, softmax_loss
 
 def batch_loss(model: nn.Module, batch: Batch, config: TrainConfig) -> tuple[Tensor, float]:
     """Loss of a batch, less the entropy term, and the entropy itself."""
+    starts = Starts.single(batch.source_B)
     bfloat = config.autocast and batch.source_B.is_cuda
     with torch.autocast(batch.source_B.device.type, torch.bfloat16, enabled=bfloat):
-        scores: Scores = model(batch.edges, batch.relation_graph, batch.source_B, batch.relation_B, batch.candidate_BC)
+        scores: Scores = model(batch.edges, batch.relation_graph, starts, batch.relation_B, batch.candidate_BC)
     score_BC = scores.score_BC.float()
     if config.loss == "bce":
         loss = bce_loss(score_BC, batch.right_BC, batch.wrong_BC, config.adversarial_temperature)
