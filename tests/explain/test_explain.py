@@ -15,6 +15,7 @@ from gamma_kg.demo import demo_graph, demo_split
 from gamma_kg.explain.beam import best_walks
 from gamma_kg.explain.explain import _Asked
 from gamma_kg.explain.gradients import edge_gradients
+from gamma_kg.explain.neighbourhood_picture import FactGroup, draw_neighbourhood
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.nn.config import GammaConfig
@@ -45,7 +46,7 @@ def test_edge_gradients_are_those_of_weights_on_messages(family: KnowledgeGraph,
     gamma = Gamma.from_config(GammaConfig(dim=8, num_layers=3, attention_dim=6, branches=branches), seed=1)
     gamma.model.double()
     fact = family.entity_id("Ann"), family.relation_id("mother of"), family.entity_id("Finn")
-    asked = _Asked(gamma.model, family, fact)
+    asked = _Asked(gamma.model, family, fact, [])
     found_TE = edge_gradients(gamma.model, asked.edges, asked.relations, *fact)
     weight_TE = torch.ones(3, asked.edges.num_edges, dtype=torch.float64, requires_grad=True)
     score = weighted_score(gamma, family, asked, weight_TE)
@@ -175,3 +176,26 @@ def test_bad_requests_are_refused(small_gamma: Gamma, family: KnowledgeGraph) ->
         small_gamma.explain(family, head="Anne", relation="mother of", tail="Bob")
     with pytest.raises(DataError, match="at least one path"):
         small_gamma.explain(family, head="Ann", relation="mother of", tail="Bob", num_paths=0)
+
+
+def test_without_a_fact_the_answer_is_explained_as_if_it_were_gone(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    asked = {"head": "Bob", "relation": "sibling of", "tail": "Cleo"}
+    before = small_gamma.explain(family, **asked)
+    fact = before.facts[0]
+    gone = (fact.head, fact.relation, fact.tail)
+    after = small_gamma.explain(family, **asked, without=[gone])
+    assert gone not in {(step.head, step.relation, step.tail) for path in after.paths for step in path.steps}
+    assert before.score - after.score == pytest.approx(fact.drop, abs=1e-5) and after.rank == fact.rank
+    assert after.score != before.score
+
+
+def test_a_neighbourhood_is_drawn_with_hostile_names_as_text() -> None:
+    groups = [
+        FactGroup("<script>", True, 3, ("a'b\"c", "x\x00\ud800y")),
+        FactGroup("points at", False, 12, tuple("abc")),
+    ]
+    picture = draw_neighbourhood("</svg><b>", groups, link=lambda name: f"?name={name}&x='")
+    root = ElementTree.fromstring(picture)
+    words = " ".join(root.itertext())
+    assert "</svg><b>" in words and "<script>" in words and "and 9 more" in words
+    assert not [element for element in root.iter() if element.tag.endswith("script")]
