@@ -50,7 +50,8 @@ def text(
 
 def text_width(content: str, size: float = 12) -> float:
     """About how wide a line of text is."""
-    return CHARACTER * size * len(content)
+    # East Asian characters are about twice as wide.
+    return CHARACTER * size * sum(1.8 if ord(c) > 0x2E80 else 1.0 for c in content)
 
 
 def rect(

@@ -20,9 +20,9 @@ def describe(explanation: Explanation) -> str:
     lines += [f"  {path.drop:6.2f}  {path_text(e.head, path)}" for path in e.paths] or ["  none within reach"]
     if len(e.branch_weights) > 1:
         shares = ", ".join(f"{name} {weight:.0%}" for name, weight in e.branch_weights.items())
-        lines += ["", f"Geometry: {shares}"]
+        lines += ["", f"Branches: {shares}"]
     if e.facts:
-        lines += ["", "Facts that change the answer most when removed:"]
+        lines += ["", f"{cause_text(e)} The score falls by:"]
         lines += [
             f"  {fact.drop:6.2f}  ({fact.head}, {fact.relation}, {fact.tail}), then rank {fact.rank}"
             for fact in e.facts
@@ -36,3 +36,22 @@ def path_text(start: str, path: Path) -> str:
     for step in path.steps:
         text += f" → {step.relation} → {step.tail}" if step.forward else f" ← {step.relation} ← {step.head}"
     return text
+
+
+def cause_text(explanation: Explanation) -> str:
+    """One sentence: what the answer rests on."""
+    e = explanation
+    if e.cause == "one":
+        deciding = [fact for fact in e.facts if fact.probability <= e.probability / 2]
+        count = "One fact decides" if len(deciding) == 1 else f"Each of {len(deciding)} facts decides"
+        return f"{count}: without it the probability falls from {e.probability:.1%} to {e.facts[0].probability:.1%}."
+    if e.cause == "two":
+        pair = e.pairs[0]
+        both = " and ".join(f"({', '.join(fact)})" for fact in (pair.first, pair.second))
+        fall = f"from {e.probability:.1%} to {pair.probability:.1%}"
+        return f"No single fact decides; without both of {both} the probability falls {fall}."
+    if e.cause == "many":
+        return f"No fact and no pair decides ({e.num_tested} tested): the answer rests on many that each add a little."
+    if e.num_tested:
+        return f"None of the {e.num_tested} facts tested speaks for the answer: it is what the relation usually has."
+    return "No fact was tested."

@@ -1,0 +1,190 @@
+"""A small graph of named things as a picture: equal names are one box, arrows are facts in their own direction."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from gamma_kg.drawing.layers import Point, columns_from, lay_out
+from gamma_kg.drawing.svg import INK, PALETTE, PAPER, RULE, text, text_width
+
+NAME_SIZE, RELATION_SIZE = 13, 12
+LINE_HEIGHT = 16
+NAME_LETTERS, RELATION_LETTERS = 22, 20  # a longer name goes on in the next line
+BOX = "#eef2f6"
+# A line is sampled at so many points; a name on one of them is as bad as so many square pixels on another name.
+SAMPLES, LINE_COST = 48, 30.0
+# Where along an arrow its name may stand.
+STATIONS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A fact; `weight` from 0 to 1 is how thick it is drawn, `dashed` that it is not (yet) a fact."""
+
+    head: str
+    relation: str
+    tail: str
+    weight: float = 0.0
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Parts of an SVG picture whose upper left corner is (0, 0)."""
+
+    body: str
+    width: float
+    height: float
+
+
+def draw_network(
+    arrows: Sequence[Arrow], first: str, last: str | None = None, *, fill: Mapping[str, str] | None = None
+) -> Drawing:
+    """Boxes in columns from `first` on the left to `last` on the right; `fill` gives some of them a colour."""
+    arrows = list(dict.fromkeys(arrows))
+    pairs = [(arrow.head, arrow.tail) for arrow in arrows]
+    column = columns_from(first, last, pairs)
+    lines = {name: wrapped(name, NAME_LETTERS) for name in column}
+    size = {
+        name: (max(text_width(line, NAME_SIZE) for line in parts) + 26, LINE_HEIGHT * len(parts) + 16)
+        for name, parts in lines.items()
+    }
+    labels = [wrapped(arrow.relation, RELATION_LETTERS) for arrow in arrows]
+    layout = lay_out(column, size, pairs, _gaps(column, pairs, labels))
+    colours = {
+        relation: PALETTE[i % len(PALETTE)] for i, relation in enumerate(dict.fromkeys(a.relation for a in arrows))
+    }
+    taken = [(p.x, p.y - p.height / 2, p.x + p.width, p.y + p.height / 2) for p in layout.boxes.values()]
+    paths = [_smooth(points) for points in layout.arrows]
+    crossed = [_at(path, i / SAMPLES) for path in paths for i in range(1, SAMPLES)]
+    curves, names = [], []
+    for arrow, curve, label in zip(arrows, paths, labels, strict=True):
+        tip = escape(f"({arrow.head}, {arrow.relation}, {arrow.tail})")
+        curves.append(f"<g><title>{tip}</title>{_line(curve, arrow, colours[arrow.relation])}</g>")
+        names.append(_label(curve, label, taken, crossed))
+    boxes = []
+    for name, place in layout.boxes.items():
+        colour = (fill or {}).get(name, BOX)
+        boxes.append(_box(place.x, place.y, place.width, place.height, name, lines[name], colour))
+    width = max([layout.width, *(box[2] for box in taken)])
+    return Drawing("".join([*curves, *boxes, *names]), width, max([layout.height, *(box[3] for box in taken)]))
+
+
+def wrapped(name: str, letters: int) -> list[str]:
+    """A name in lines of about so many letters: nothing is cut off, words stay whole where they fit."""
+    found: list[str] = []
+    for word in name.split() or [""]:
+        while len(word) > letters:
+            found.append(word[:letters])
+            word = word[letters:]
+        if found and len(found[-1]) + 1 + len(word) <= letters:
+            found[-1] += f" {word}"
+        elif word:
+            found.append(word)
+    return found or [""]
+
+
+def _gaps(
+    column: Mapping[str, int], pairs: Sequence[tuple[str, str]], labels: Sequence[Sequence[str]]
+) -> dict[int, float]:
+    """Room to the right of each column, for the widest name of an arrow that crosses it."""
+    room: dict[int, float] = {}
+    for (a, b), label in zip(pairs, labels, strict=True):
+        wide = max(text_width(line, RELATION_SIZE) for line in label) + 90
+        low, high = sorted((column[a], column[b]))
+        for c in range(low, max(high, low + 1)):
+            room[c] = max(room.get(c, 0), wide)
+    return room
+
+
+def _smooth(points: Sequence[Point]) -> list[tuple[Point, Point, Point, Point]]:
+    """Bézier pieces through the points that leave and arrive level."""
+    pieces = []
+    for (x1, y1), (x2, y2) in itertools.pairwise(points):
+        if x1 == x2:  # within a column: a bow to the right
+            bend = 40 + abs(y2 - y1) / 8
+            pieces.append(((x1, y1), (x1 + bend, y1), (x2 + bend, y2), (x2, y2)))
+        else:
+            middle = (x1 + x2) / 2
+            pieces.append(((x1, y1), (middle, y1), (middle, y2), (x2, y2)))
+    return pieces
+
+
+def _line(curve: Sequence[tuple[Point, Point, Point, Point]], arrow: Arrow, colour: str) -> str:
+    thickness = 1.5 + 4 * min(max(arrow.weight, 0.0), 1.0)
+    (x, y), before = curve[-1][3], curve[-1][2]
+    way = 1 if x >= before[0] else -1
+    long, half = 8 + thickness, 3.5 + thickness * 0.8
+    # The line ends inside the head, so that its square end does not show beside the point.
+    path = f"M{curve[0][0][0]:.1f},{curve[0][0][1]:.1f}"
+    for number, (_, b, c, d) in enumerate(curve):
+        end = (d[0] - way * long * 0.7, d[1]) if number == len(curve) - 1 else d
+        path += f" C{b[0]:.1f},{b[1]:.1f} {c[0]:.1f},{c[1]:.1f} {end[0]:.1f},{end[1]:.1f}"
+    dash = ' stroke-dasharray="6 5"' if arrow.dashed else ""
+    head = f"M{x:.1f},{y:.1f} l{-way * long:.1f},{-half:.1f} l0,{2 * half:.1f} Z"
+    return (
+        f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="{thickness:.1f}"{dash}/>'
+        f'<path d="{head}" fill="{colour}"/>'
+    )
+
+
+def _label(
+    curve: Sequence[tuple[Point, Point, Point, Point]],
+    lines: Sequence[str],
+    taken: list[tuple[float, float, float, float]],
+    crossed: Sequence[Point],
+) -> str:
+    """The name of an arrow, above or below its line, where nothing else stands or runs; takes that room."""
+    width = max(text_width(line, RELATION_SIZE) for line in lines)
+    height = 14.0 * len(lines)
+    rooms = [
+        (x - width / 2, y + shift, x + width / 2, y + shift + height)
+        for t in STATIONS
+        for x, y in [_at(curve, t)]
+        for shift in (-height - 4, 5, -height - 12, 13)
+    ]
+    room = min(
+        rooms,
+        key=lambda r: (
+            sum(_overlap(r, other) for other in taken)
+            + LINE_COST * sum(r[0] <= x <= r[2] and r[1] <= y <= r[3] for x, y in crossed)
+        ),
+    )
+    taken.append(room)
+    # A rim of paper keeps the name readable where another line crosses it.
+    rim = f'paint-order="stroke" stroke="{PAPER}" stroke-width="4" stroke-linejoin="round"'
+    written = [
+        text((room[0] + room[2]) / 2, room[1] + 11 + 14 * i, line, anchor="middle", colour=None)
+        for i, line in enumerate(lines)
+    ]
+    return f'<g fill="{INK}" {rim}>{"".join(written)}</g>'
+
+
+def _at(curve: Sequence[tuple[Point, Point, Point, Point]], t: float) -> Point:
+    """The point at the share t of an arrow."""
+    number = min(int(t * len(curve)), len(curve) - 1)
+    s = t * len(curve) - number
+    a, b, c, d = curve[number]
+    weights = (1 - s) ** 3, 3 * s * (1 - s) ** 2, 3 * s**2 * (1 - s), s**3
+    x = sum(w * p[0] for w, p in zip(weights, (a, b, c, d), strict=True))
+    return x, sum(w * p[1] for w, p in zip(weights, (a, b, c, d), strict=True))
+
+
+def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:
+    return max(min(a[2], b[2]) - max(a[0], b[0]), 0) * max(min(a[3], b[3]) - max(a[1], b[1]), 0)
+
+
+def _box(x: float, y: float, width: float, height: float, name: str, lines: Sequence[str], fill: str) -> str:
+    ink = INK if fill == BOX else PAPER
+    top = y - LINE_HEIGHT * len(lines) / 2 + 12
+    written = [
+        text(x + width / 2, top + LINE_HEIGHT * i, line, anchor="middle", size=NAME_SIZE, colour=ink, bold=True)
+        for i, line in enumerate(lines)
+    ]
+    return (
+        f'<g><title>{escape(name)}</title><rect x="{x:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" '
+        f'height="{height:.1f}" rx="8" fill="{fill}" stroke="{RULE}"/>{"".join(written)}</g>'
+    )
