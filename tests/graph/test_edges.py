@@ -55,3 +55,27 @@ def test_an_empty_graph_has_no_groups() -> None:
     edges = build([], num_nodes=3)
     assert (edges.num_edges, edges.num_groups, edges.node_ptr.tolist()) == (0, 0, [0, 0, 0, 0])
     assert as_list(edges.without(torch.empty(0, dtype=torch.long))) == []
+
+
+@given(triples_of, triples_of)
+def test_an_edge_is_there_exactly_if_it_was_given(triples: Triples, asked: Triples) -> None:
+    node, type_, neighbour = torch.tensor(asked, dtype=torch.long).reshape(-1, 3).T
+    assert build(triples).has(node, type_, neighbour).tolist() == [edge in triples for edge in asked]
+
+
+def test_a_graph_whose_edges_no_single_integer_can_number_is_sorted_all_the_same() -> None:
+    # 4·10^6 nodes and 10^6 types: node, type and neighbour as one integer would need 64 bits.
+    num_nodes, num_types = 4_000_000, 1_000_000
+    rng = np.random.default_rng(0)
+    triples = [
+        (int(n), int(t), int(v))
+        for n, t, v in zip(
+            rng.choice([0, 3, num_nodes - 1], 40),
+            rng.choice([0, num_types - 1], 40),
+            rng.choice([1, num_nodes - 1], 40),
+            strict=True,
+        )
+    ]
+    edges = build(triples, num_nodes, num_types)
+    assert as_list(edges) == sorted(triples)
+    assert edges.has(*(torch.tensor([row]) for row in triples[7])).item()

@@ -32,4 +32,13 @@ def test_answers_agree_with_looking_through_all_facts(seed: int, num_entities: i
     ]
     owner, answer = known.of(source, relation)
     assert list(zip(owner.tolist(), answer.tolist(), strict=True)) == expected
-    assert np.isin(known.key_of(source[owner], relation[owner], answer), known.keys).all()
+
+
+def test_relations_between_two_of_two_million_entities_are_found() -> None:
+    # head · 2N + tail, times the number of relations, is past 2^63 here.
+    size = 2_000_000
+    head, tail = np.array([size - 1, size - 1, 0]), np.array([size - 2, size - 2, 5])
+    relation = np.array([1_999_999, 3, 4])
+    known = KnownAnswers.of_queries(head, tail, relation, size, size, size)
+    row, found = known.of(np.array([0, size - 1]), np.array([5, size - 2]))
+    assert list(zip(row.tolist(), found.tolist(), strict=True)) == [(0, 4), (1, 3), (1, 1_999_999)]

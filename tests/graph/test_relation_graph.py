@@ -1,10 +1,11 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gamma_kg import KnowledgeGraph
 from gamma_kg.graph.edges import Edges
-from gamma_kg.graph.relation_graph import EDGE_TYPES
+from gamma_kg.graph.relation_graph import EDGE_TYPES, build_relation_graph
 
 H2H, T2T, H2T, T2H = range(4)
 
@@ -55,3 +56,13 @@ def test_the_sparse_product_equals_the_definition(triples: list[tuple[int, int, 
     assert meetings(kg) == brute_force(array, 4)
     assert kg.relation_graph.num_edges == len(meetings(kg)), "each meeting is there once"
     assert isinstance(kg.relation_graph, Edges)
+
+
+def test_bands_and_blocks_of_any_size_give_the_same_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    kg = KnowledgeGraph(rng.integers(0, [30, 9, 30], size=(80, 3)), [str(i) for i in range(30)], [*"abcdefghi"])
+    whole = kg.relation_graph
+    monkeypatch.setattr("gamma_kg.graph.relation_graph.BLOCK_GROUPS", 7)
+    in_parts = build_relation_graph(kg.edges, band_bytes=3 * 2 * 18)
+    for name in ("node_ptr", "group_type", "group_ptr", "neighbour", "inverse"):
+        assert getattr(whole, name).equal(getattr(in_parts, name)), name

@@ -19,8 +19,8 @@ def facts(graph: TrainGraph, hidden_too: bool) -> set[tuple[int, int, int]]:
     if not hidden_too:
         node, kind, neighbour = graph.edges.slice(0, graph.edges.num_edges)
         return set(zip(node.tolist(), kind.tolist(), neighbour.tolist(), strict=True))
-    query, answer = np.divmod(graph.known.keys, graph.num_entities)
-    source, relation = np.divmod(query, 2 * graph.num_relations)
+    query = np.repeat(graph.known.query, np.diff(graph.known.ptr))
+    (source, relation), answer = np.divmod(query, 2 * graph.num_relations), graph.known.answer
     return set(zip(source.tolist(), relation.tolist(), answer.tolist(), strict=True))
 
 

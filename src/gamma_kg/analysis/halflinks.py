@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from gamma_kg.graph.inverse import direct_of, is_inverse
+
 STRATA = ("both halves seen", "only query half seen", "only answer half seen", "neither half seen")
 
 IntArray = NDArray[np.int64]
@@ -19,8 +21,8 @@ def halflink_strata(
     """Index into `STRATA` of each query with its answer. Relation ids of `num_relations` and more ask for heads."""
     outgoing = np.unique(graph[:, 1] * num_entities + graph[:, 0])
     incoming = np.unique(graph[:, 1] * num_entities + graph[:, 2])
-    is_head_query = relation >= num_relations
-    direct = relation % num_relations
+    is_head_query = is_inverse(relation, num_relations)
+    direct = direct_of(relation, num_relations)
     head, tail = np.where(is_head_query, answer, source), np.where(is_head_query, source, answer)
     head_seen = np.isin(direct * num_entities + head, outgoing)
     tail_seen = np.isin(direct * num_entities + tail, incoming)

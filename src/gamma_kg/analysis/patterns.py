@@ -56,17 +56,20 @@ def find_patterns(
 ) -> RelationPatterns:
     """The patterns of all relations in these triples (repeated triples count once)."""
     pairs = _PairIndex(triples, num_entities, num_relations)
-    reverse_NR = pairs.shared_with_reverse()
+    left, right, both = pairs.shared_with_reverse()
     size_R = pairs.size_R
     large: BoolArray = np.asarray(size_R >= max(min_support, 1))
-    both_ways = np.divide(reverse_NR.diagonal(), size_R, where=size_R > 0, out=np.zeros(num_relations))
-    # [s, r]: share of the pairs of s whose reverse belongs to r; a relation is no inverse of itself.
-    inverse = reverse_NR / np.maximum(size_R, 1)[:, None]
-    np.fill_diagonal(inverse, 0)
+    is_same = left == right
+    both_ways = np.zeros(num_relations)
+    both_ways[left[is_same]] = both[is_same] / size_R[left[is_same]]
+    # A relation is no inverse of itself.
+    is_sure = ~is_same & large[left] & (both / np.maximum(size_R[left], 1) >= min_confidence)
+    inverse = np.zeros(num_relations, dtype=bool)
+    inverse[right[is_sure]] = True
     shows: dict[str, BoolArray] = {
         "symmetric": large & (both_ways >= min_confidence),
         "anti-symmetric": large & (1 - both_ways >= min_confidence),
-        "inverse": np.asarray(((inverse >= min_confidence) & large[:, None]).any(axis=0)),
+        "inverse": inverse,
         "composition": _compositions(pairs, min_support, min_confidence),
     }
     return RelationPatterns(shows, min_support, min_confidence)
@@ -96,14 +99,17 @@ class _PairIndex:
         within = np.arange(len(position)) - np.repeat(np.cumsum(count) - count, count)
         return position, self.relations[np.repeat(first, count) + within]
 
-    def shared_with_reverse(self) -> NDArray[np.int64]:
-        """[s, r]: number of pairs (x, y) of s with (y, x) in r."""
-        shape = (self.num_relations, self.num_relations)
+    def shared_with_reverse(self) -> tuple[IntArray, IntArray, IntArray]:
+        """(s, r, number of pairs (x, y) of s with (y, x) in r), for those s and r that share some."""
         if not len(self.keys):
-            return np.zeros(shape, dtype=np.int64)
+            return (np.empty(0, dtype=np.int64),) * 3
         position, right = self.linked_by(self.tail, self.head)
-        flat = self.relation[position] * self.num_relations + right
-        return np.bincount(flat, minlength=self.num_relations**2).reshape(shape)
+        return self.counted(self.relation[position], right)
+
+    def counted(self, left: IntArray, right: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Each pair of relations that occurs, and how often: as many rows as there are pairs, not relations²."""
+        pair, count = np.unique(left * self.num_relations + right, return_counts=True)
+        return pair // self.num_relations, pair % self.num_relations, count
 
 
 def _compositions(pairs: _PairIndex, min_support: int, min_confidence: float) -> BoolArray:
@@ -128,8 +134,7 @@ def _compositions(pairs: _PairIndex, min_support: int, min_confidence: float) ->
         start, (step, end) = reached.row.astype(np.int64), divmod(step_end[reached.col], num_entities)
         support = np.bincount(step, minlength=num_relations)
         position, right = pairs.linked_by(start, end)
-        flat = step[position] * num_relations + right
-        holds = np.bincount(flat, minlength=num_relations**2).reshape(num_relations, num_relations)
-        confident = holds >= min_confidence * np.maximum(support, 1)[:, None]
-        shows |= (confident & (support >= max(min_support, 1))[:, None]).any(axis=0)
+        step, right, holds = pairs.counted(step[position], right)
+        is_sure = (holds >= min_confidence * support[step]) & (support[step] >= max(min_support, 1))
+        shows[right[is_sure]] = True
     return shows

@@ -20,6 +20,7 @@ from torch import Tensor
 from gamma_kg.complete.worth import Slots, choose_queries
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import direct_of, fact_of, inverse_of
 from gamma_kg.io.journal import Journal
 from gamma_kg.predicting.calibration import log_shares
 from gamma_kg.predicting.fingerprint import run_fingerprint
@@ -155,7 +156,7 @@ class _Finder:
     ) -> Iterator[tuple[int, int, int, float, float]]:
         """(source, asked, answer, probability, score) of the best answers that are new."""
         fits_N = torch.from_numpy(self._slots.fits(self._inverse(asked))) & share_N.isfinite()
-        if not self._has_loops[asked % self._kg.num_relations]:
+        if not self._has_loops[direct_of(asked, self._kg.num_relations)]:
             fits_N[source] = False
         best, index = share_N.masked_fill(~fits_N, -torch.inf).topk(min(KEPT_PER_QUERY, int(fits_N.sum())))
         for answer, p in zip(index.tolist(), self._probability(source, asked, best.numpy()), strict=True):
@@ -178,11 +179,10 @@ class _Finder:
         return probability
 
     def _fact(self, source: int, asked: int, answer: int) -> tuple[int, int, int]:
-        num = self._kg.num_relations
-        return (source, asked, answer) if asked < num else (answer, asked - num, source)
+        return fact_of(source, asked, answer, self._kg.num_relations)
 
     def _inverse(self, asked: int) -> int:
-        return (asked + self._kg.num_relations) % (2 * self._kg.num_relations)
+        return inverse_of(asked, self._kg.num_relations)
 
 
 def _log_odds(probability: float) -> float:

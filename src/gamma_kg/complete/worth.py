@@ -1,6 +1,6 @@
 """Which queries are worth asking, and which answers fit: from the roles that entities play in the graph.
 
-A slot is one end of a relation: slot r is "head of r", slot r + R is "tail of r", and asking (e, slot) is asking
+A slot is one end of a relation: slot r is "head of r", the inverse of r is "tail of r", and asking (e, slot) is asking
 the query (source e, relation id slot). A slot fits an entity if, for each other slot that the entity fills, entities
 with that slot commonly fill this one too: one role that rules it out is enough (cities are located in countries as
 countries are in continents, but what is a capital borders nothing). A query is worth asking where an answer is
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import both_ways, inverse_of
 
 # A candidate that has never been seen in a slot may fill it if the slot fits it at least this well.
 MIN_FIT = 0.2
@@ -32,9 +33,8 @@ class Slots:
     """How often every entity fills every slot, and how often the filler of one slot fills another."""
 
     def __init__(self, kg: KnowledgeGraph) -> None:
-        head, relation, tail = kg.triples.numpy().T
         self.num_entities, self.num_slots = kg.num_entities, 2 * kg.num_relations
-        rows, columns = np.concatenate([head, tail]), np.concatenate([relation, relation + kg.num_relations])
+        rows, columns, _ = both_ways(kg.triples.numpy(), kg.num_relations)
         shape = (self.num_entities, self.num_slots)
         by_entity = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
         by_entity.sum_duplicates()
@@ -82,7 +82,7 @@ def choose_queries(kg: KnowledgeGraph, slots: Slots, relations: NDArray[np.int64
     """Queries (source, relation id) of the given relations in both directions, most promising first, [n, 2]."""
     asked: list[NDArray[np.int64]] = []
     promise: list[NDArray[np.float64]] = []
-    for slot in np.concatenate([relations, relations + kg.num_relations]).tolist():
+    for slot in np.concatenate([relations, inverse_of(relations, kg.num_relations)]).tolist():
         worth = slots.worth(slot)
         sources = np.flatnonzero(worth >= MIN_WORTH)
         asked.append(np.stack([sources, np.full(len(sources), slot)], axis=1))

@@ -2,19 +2,56 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import overload
 
-from gamma_kg.errors import DataError, UnknownNameError, did_you_mean
+from gamma_kg.data.search import AlphabeticalOrder, alphabetical, folded, in_batches
+from gamma_kg.errors import DataError, UnknownNameError
+from gamma_kg.errors import nearest as nearest_of
 
 # Similar names are looked for by edit distance, which is slow: in a large vocabulary only among names
-# that share the first characters or contain the one asked for.
+# that begin alike.
 SUGGEST_FROM = 20_000
 
 
-class Vocabulary(Sequence[str]):
-    """An immutable list of distinct names; `id(name)` is the position of a name.
+class Names(Sequence[str], ABC):
+    """Distinct names by id, and ids by name, wherever they are kept."""
+
+    kind: str
+
+    @abstractmethod
+    def id(self, name: str) -> int:
+        """The id of `name`; an unknown name raises `UnknownNameError`, which suggests the nearest ones."""
+
+    @abstractmethod
+    def identifier(self, index: int) -> str:
+        """What the data calls the thing with this id: the full IRI for RDF, the name itself otherwise."""
+
+    @abstractmethod
+    def search(self, prefix: str, limit: int = 10) -> list[str]:
+        """Names that start with `prefix`, in whatever case, in alphabetical order."""
+
+    @abstractmethod
+    def nearest(self, name: str, limit: int = 3) -> list[str]:
+        """Names that look like this one, nearest first."""
+
+    def unknown(self, name: object) -> UnknownNameError:
+        """The error for a name that is not here."""
+        found = self.nearest(name) if isinstance(name, str) else []
+        hint = f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+        return UnknownNameError(f"no {self.kind} is named {name!r} among {len(self)}{hint}")
+
+    def ambiguous(self, name: str, meant: Sequence[str]) -> UnknownNameError:
+        """The error for an alias that several things share."""
+        listed = " or ".join(map(repr, meant[:3]))
+        return UnknownNameError(f"the name {name!r} means {len(meant)} {self.kind} names; use {listed}")
+
+
+class Vocabulary(Names):
+    """An immutable list of distinct names in memory; `id(name)` is the position of a name.
 
     `kind` ("entity", "relation") only serves the error texts. `identifiers` are the names by which the data
     calls the same things (full IRIs), one per name; `aliases` are further lists of names, one per id each,
@@ -30,7 +67,7 @@ class Vocabulary(Sequence[str]):
         aliases: Sequence[Sequence[str]] = (),
     ) -> None:
         self._names = list(names)
-        self._kind = kind
+        self.kind = kind
         self._identifiers = identifiers
         self._alias_lists = [*([] if identifiers is None else [identifiers]), *aliases]
         self._ids: dict[str, int] | None = None
@@ -62,21 +99,18 @@ class Vocabulary(Sequence[str]):
         return id(self)
 
     def __repr__(self) -> str:
-        return f"Vocabulary({len(self)} {self._kind} names)"
+        return f"Vocabulary({len(self)} {self.kind} names)"
 
     def id(self, name: str) -> int:
         """The id of `name`; an unknown name raises `UnknownNameError`, which suggests the nearest ones."""
         found = self._index().get(name)
         if found is not None:
             return found
-        found = self._aliased(name)
+        found = self._aliased(name) if isinstance(name, str) else UNKNOWN
         if found == AMBIGUOUS:
-            meant = [self._names[i] for i in self._bearers(name)]
-            listed = " or ".join(map(repr, meant[:3]))
-            raise UnknownNameError(f"the name {name!r} means {len(meant)} {self._kind} names; use {listed}")
+            raise self.ambiguous(name, [self._names[i] for i in self._bearers(name)])
         if found < 0:
-            hint = self._hint(name) if isinstance(name, str) else ""
-            raise UnknownNameError(f"no {self._kind} is named {name!r} among {len(self)}{hint}")
+            raise self.unknown(name)
         return found
 
     def identifier(self, index: int) -> str:
@@ -93,7 +127,7 @@ class Vocabulary(Sequence[str]):
             if len(ids) != len(self._names):
                 seen: set[str] = set()
                 twice = next(n for n in self._names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
-                raise DataError(f"{self._kind} names must differ, but {twice!r} is listed twice")
+                raise DataError(f"{self.kind} names must differ, but {twice!r} is listed twice")
             self._ids = ids
         return self._ids
 
@@ -117,18 +151,21 @@ class Vocabulary(Sequence[str]):
     def _bearers(self, name: str) -> list[int]:
         return sorted({i for others in self._alias_lists for i, other in enumerate(others) if other == name})
 
-    def _hint(self, name: str) -> str:
-        """Names that look alike, else names that contain the one asked for."""
-        folded = name.casefold()
-        containing = (n for n in self._names if folded and folded in n.casefold())
-        listed = " or ".join(map(repr, islice(containing, 3)))
-        return did_you_mean(name, self._suggestable(name)) or (f"; did you mean {listed}?" if listed else "")
+    def search(self, prefix: str, limit: int = 10) -> list[str]:
+        return self._order.starting_with(prefix, limit)
 
-    def _suggestable(self, name: str) -> Iterable[str]:
-        if len(self._names) <= SUGGEST_FROM:
-            return self._names
-        folded = name.casefold()
-        return [n for n in self._names if n[:2].casefold() == folded[:2] or folded in n.casefold()][:SUGGEST_FROM]
+    def nearest(self, name: str, limit: int = 3) -> list[str]:
+        """Names that look alike, else names that contain the one asked for."""
+        if len(self._names) > SUGGEST_FROM:
+            return self._order.near(name, limit)
+        close = nearest_of(name, self._names, limit)
+        wanted = folded(name)
+        return close or list(islice((n for n in self._names if wanted and wanted in folded(n)), limit))
+
+    @cached_property
+    def _order(self) -> AlphabeticalOrder:
+        place = alphabetical(in_batches(self._names))
+        return AlphabeticalOrder(len(self._names), lambda at: self._names[place[at]])
 
 
 UNKNOWN = -1

@@ -17,6 +17,7 @@ from gamma_kg.errors import GammaError
 from gamma_kg.evaluation.plan import QueryBatch, QueryPlan
 from gamma_kg.evaluation.ranking import count_rivals
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import direct_of, is_inverse
 from gamma_kg.graph.known import KnownAnswers
 from gamma_kg.predicting.predictor import Predictor
 
@@ -84,8 +85,8 @@ class SplitRanker:
 
     def _describe(self, batch: QueryBatch, row: int) -> str:
         source, relation = int(batch.source[row]), int(batch.relation[row])
-        name, direct = self.split.entities[source], self.split.relations[relation % self.split.num_relations]
-        return f"({name}, {direct}, ?)" if relation < self.split.num_relations else f"(?, {direct}, {name})"
+        name, direct = self.split.entities[source], self.split.relations[direct_of(relation, self.split.num_relations)]
+        return f"(?, {direct}, {name})" if is_inverse(relation, self.split.num_relations) else f"({name}, {direct}, ?)"
 
 
 def rank_split(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gamma_kg.data.benchmark import Split
+from gamma_kg.graph.inverse import both_ways, direct_of
 
 IntArray = NDArray[np.int64]
 
@@ -58,14 +59,13 @@ class QueryPlan:
         triple = draw_triples(len(split.queries), limit, seed)
         head, relation, tail = split.queries[triple].T
         directions = 1 if tails_only else 2
-        triple = np.tile(triple, directions)
         source, answer, is_head = head, tail, np.zeros(len(head), dtype=bool)
         if not tails_only:
-            source, answer = np.concatenate((head, tail)), np.concatenate((tail, head))
-            relation = np.concatenate((relation, relation + split.num_relations))
+            source, relation, answer = both_ways(split.queries[triple], split.num_relations)
             is_head = np.repeat([False, True], len(head))
+        triple = np.tile(triple, directions)
         # Queries of one relation side by side, whichever way it is read: they share the relation's states.
-        direct = relation % max(split.num_relations, 1)
+        direct = direct_of(relation, split.num_relations)
         key = (direct * 2 + is_head) * split.num_entities + source
         order = np.argsort(key, kind="stable")
         in_order = key[order]

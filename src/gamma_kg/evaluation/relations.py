@@ -78,9 +78,10 @@ class RelationRanker:
     def __init__(self, scorer: Predictor, split: Split, *, memory: str | int | None = None) -> None:
         self.scorer, self.split, self.memory = scorer, split, memory
         self.kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
-        known = np.concatenate((split.known, split.queries))[:, [0, 2, 1]]
+        head, relation, tail = np.concatenate((split.known, split.queries)).T
         # Tails take the place of relations and relations that of answers: the relations known between two entities.
-        self.known = KnownAnswers.build(known, max(split.num_entities, split.num_relations), split.num_entities)
+        size = split.num_entities
+        self.known = KnownAnswers.of_queries(head, tail, relation, size, split.num_relations, size)
 
     def rank(self, batch: HeadBatch, counts: RivalCounts) -> None:
         """Write the rival counts of the batch's triples into `counts`."""

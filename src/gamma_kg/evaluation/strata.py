@@ -15,6 +15,7 @@ from gamma_kg.errors import ConfigError, did_you_mean
 from gamma_kg.evaluation.evaluate import RivalCounts
 from gamma_kg.evaluation.metrics import rank_metrics
 from gamma_kg.evaluation.plan import QueryPlan
+from gamma_kg.graph.inverse import direct_of
 
 # Groups of fewer triples say little; the paper leaves them out as well.
 SMALLEST_PATTERN_GROUP = 50
@@ -27,7 +28,7 @@ def by_pattern(benchmark: Benchmark, split: Split, plan: QueryPlan) -> Masks:
     parts, entities, relations = benchmark.all_triples()
     patterns = find_patterns(np.concatenate(list(parts.values())), len(entities), len(relations))
     of_split = np.array([relations.id(name) for name in split.relations], dtype=np.int64)
-    asked = of_split[plan.relation % split.num_relations]
+    asked = of_split[direct_of(plan.relation, split.num_relations)]
     return {
         name: shows[asked]
         for name, shows in patterns.shows.items()

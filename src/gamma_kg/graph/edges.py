@@ -20,7 +20,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gamma_kg.errors import DataError
+from gamma_kg.graph.inverse import both_ways, inverse_types
+from gamma_kg.graph.ordering import sorted_pairs, starts_of_runs
 
 IntArray = NDArray[np.integer]
 
@@ -41,18 +42,11 @@ class Edges:
     def build(cls, node: IntArray, type_: IntArray, neighbour: IntArray, num_nodes: int, inverse: IntArray) -> Edges:
         """Sort edges (node, type, neighbour), which must hold the inverse of each edge; repeated edges stay."""
         num_types = len(inverse)
-        if num_nodes * num_nodes * num_types >= 2**63:
-            raise DataError(f"{num_nodes} nodes with {num_types} edge types are more than this program can index")
-        # One integer per edge sorts three times faster than an argsort, and needs no permutation afterwards.
-        key = (node.astype(np.int64) * num_types + type_) * num_nodes + neighbour
-        key.sort()
-        group_key, neighbour = key // max(num_nodes, 1), key % max(num_nodes, 1)
-        del key
-        first = np.ones(len(group_key), dtype=bool)
-        first[1:] = group_key[1:] != group_key[:-1]
-        group_start = np.flatnonzero(first)
+        group_key = node.astype(np.int64) * num_types + type_
+        group_key, neighbour = sorted_pairs(group_key, neighbour, num_nodes * num_types, num_nodes)
+        group_start = starts_of_runs(group_key)
         group_key = group_key[group_start]
-        group_node, group_type = group_key // num_types, group_key % num_types
+        group_node, group_type = group_key // max(num_types, 1), group_key % max(num_types, 1)
         return cls(
             num_nodes=num_nodes,
             num_types=num_types,
@@ -65,15 +59,8 @@ class Edges:
 
     @classmethod
     def of_triples(cls, triples: IntArray, num_entities: int, num_relations: int) -> Edges:
-        """Every triple (h, r, t) as the edges (h, r, t) and (t, r + num_relations, h): inverse ids are made here."""
-        head, relation, tail = triples.T
-        return cls.build(
-            np.concatenate((head, tail)),
-            np.concatenate((relation, relation + num_relations)),
-            np.concatenate((tail, head)),
-            num_entities,
-            np.roll(np.arange(2 * num_relations), num_relations),
-        )
+        """Every triple (h, r, t) as the edges (h, r, t) and (t, inverse of r, h)."""
+        return cls.build(*both_ways(triples, num_relations), num_entities, inverse_types(num_relations))
 
     @property
     def num_edges(self) -> int:
@@ -97,15 +84,23 @@ class Edges:
         """(node, type, neighbour), each int64, of the edges start .. stop in sorted order."""
         position = torch.arange(start, stop, device=self.device)
         group = torch.searchsorted(self.group_ptr, position, right=True) - 1
-        return self.group_node[group], self.group_type[group].long(), self.neighbour[start:stop].long()
+        node = torch.searchsorted(self.node_ptr, group, right=True) - 1
+        return node, self.group_type[group].long(), self.neighbour[start:stop].long()
 
     def find(self, node: Tensor, type_: Tensor, neighbour: Tensor) -> Tensor:
         """Positions of the given edges in sorted order, every copy of each; what is not there is passed over."""
-        wanted = torch.unique((node * self.num_types + type_) * self.num_nodes + neighbour)
-        low = torch.searchsorted(self._keys, wanted)
-        count = torch.searchsorted(self._keys, wanted, right=True) - low
+        low, high = self._runs(node, type_, neighbour)
+        is_there = high > low
+        # Copies of an edge lie together, so its first position tells it from all others, and so does its last.
+        low, high = torch.unique(low[is_there]), torch.unique(high[is_there])
+        count = high - low
         first = torch.repeat_interleave(low - (count.cumsum(0) - count), count)
-        return first + torch.arange(int(count.sum()), device=self.device)
+        return first + torch.arange(len(first), device=self.device)
+
+    def has(self, node: Tensor, type_: Tensor, neighbour: Tensor) -> Tensor:
+        """Which of the given edges are there, bool."""
+        low, high = self._runs(node, type_, neighbour)
+        return high > low
 
     def without(self, positions: Tensor) -> Edges:
         """The same graph less the edges at `positions`: one linear pass, nothing is sorted again."""
@@ -121,14 +116,34 @@ class Edges:
         names = ("node_ptr", "group_type", "group_ptr", "neighbour", "inverse")
         return replace(self, **{name: getattr(self, name).to(device) for name in names})
 
-    @cached_property
-    def _keys(self) -> Tensor:
-        """One sorted integer per edge, to find edges by bisection; only training asks for it."""
-        group_key = self.group_node * self.num_types + self.group_type
-        per_edge = torch.repeat_interleave(group_key, self.group_ptr.diff(), output_size=self.num_edges)
-        return per_edge * self.num_nodes + self.neighbour
+    def _runs(self, node: Tensor, type_: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
+        """First position, and one past the last, of each edge's copies; the two are equal where it is not there.
+
+        Two bisections, inside the node and inside the group: no key per edge is needed, whatever the graph's size.
+        """
+        if self.num_edges == 0:
+            return torch.zeros_like(node), torch.zeros_like(node)
+        group = bisect(self.group_type, self.node_ptr[node], self.node_ptr[node + 1], type_)
+        is_there = group < self.node_ptr[node + 1]
+        group = group.clamp(max=self.num_groups - 1)
+        is_there &= self.group_type[group] == type_
+        start = self.group_ptr[group]
+        stop = torch.where(is_there, self.group_ptr[group + 1], start)
+        return bisect(self.neighbour, start, stop, neighbour), bisect(self.neighbour, start, stop, neighbour + 1)
 
     def __repr__(self) -> str:
         return (
             f"Edges({self.num_nodes} nodes, {self.num_edges} edges of {self.num_types} types, {self.num_groups} groups)"
         )
+
+
+def bisect(values: Tensor, low: Tensor, high: Tensor, wanted: Tensor) -> Tensor:
+    """For each row the first position from `low` on whose value is not below `wanted`, or `high`; ascending there."""
+    widest = int((high - low).max()) if len(low) else 0
+    for _ in range(widest.bit_length()):
+        is_open = low < high
+        middle = torch.where(is_open, (low + high) // 2, 0)
+        is_below = values[middle] < wanted
+        low = torch.where(is_open & is_below, middle + 1, low)
+        high = torch.where(is_open & ~is_below, middle, high)
+    return low

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +12,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gamma_kg.data.read import EncodedTriples, ReadReport, encode_frame, encode_triples, read_triples
-from gamma_kg.data.vocabulary import Vocabulary
+from gamma_kg.data.vocabulary import Names, Vocabulary
 from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
-from gamma_kg.graph.relation_graph import build_relation_graph
+from gamma_kg.graph.facts import BLOCK_TRIPLES, Facts, FactsInMemory
+from gamma_kg.graph.inverse import direct_of, inverse_of
+from gamma_kg.graph.ordering import first_of_each
 
 if TYPE_CHECKING:
     import pandas
@@ -27,7 +28,8 @@ class KnowledgeGraph:
     """Facts (head, relation, tail) with names, and what message passing needs of them.
 
     Relation ids below `num_relations` are the user's relations; `inverse(r)` is the same relation read from
-    tail to head, with an id of its own, r + num_relations. A repeated triple counts once, unless `keep_duplicates`.
+    tail to head, with an id of its own (`graph/inverse.py`). A repeated triple counts once, unless `keep_duplicates`.
+    The facts lie in memory, or in a store on disk of which only what is asked for is read (`open`).
     """
 
     def __init__(
@@ -39,8 +41,8 @@ class KnowledgeGraph:
         keep_duplicates: bool = False,
         report: ReadReport | None = None,
     ) -> None:
-        self.entities = entities if isinstance(entities, Vocabulary) else Vocabulary(entities, "entity")
-        self.relations = relations if isinstance(relations, Vocabulary) else Vocabulary(relations, "relation")
+        self.entities = entities if isinstance(entities, Names) else Vocabulary(entities, "entity")
+        self.relations = relations if isinstance(relations, Names) else Vocabulary(relations, "relation")
         self.report = report
         ids = np.asarray(triples, dtype=np.int64).reshape(-1, 3)
         limits = (self.num_entities, self.num_relations, self.num_entities)
@@ -49,7 +51,15 @@ class KnowledgeGraph:
                 raise DataError(
                     f"{what} ids must lie in 0..{limit - 1}; found {ids[:, column].min()}..{ids[:, column].max()}"
                 )
-        self.triples = torch.from_numpy(ids if keep_duplicates else _distinct(ids, limits))
+        ids = ids if keep_duplicates else _distinct(ids, limits)
+        self._facts: Facts = FactsInMemory(ids, self.num_entities, self.num_relations)
+
+    @classmethod
+    def of_facts(cls, facts: Facts, entities: Names, relations: Names) -> KnowledgeGraph:
+        """A graph of facts that are kept elsewhere, and are distinct already."""
+        kg = cls.__new__(cls)
+        kg.entities, kg.relations, kg.report, kg._facts = entities, relations, None, facts
+        return kg
 
     @classmethod
     def from_triples(
@@ -98,7 +108,25 @@ class KnowledgeGraph:
 
     @property
     def num_triples(self) -> int:
-        return len(self.triples)
+        return self._facts.num_triples
+
+    @property
+    def triples(self) -> Tensor:
+        """All triples, int64 [n, 3]. A store builds this on first use; where a graph may be large, take the blocks."""
+        return self._facts.triples
+
+    def triple_blocks(self, size: int = BLOCK_TRIPLES) -> Iterator[Tensor]:
+        """All triples, about `size` at a time, int64 [n, 3]."""
+        return self._facts.blocks(size)
+
+    @property
+    def path(self) -> Path | None:
+        """The store that the graph was opened from, if it was."""
+        return self._facts.path
+
+    def fingerprint(self) -> str:
+        """The same for the same triples by id, another for others."""
+        return self._facts.fingerprint()
 
     def entity_id(self, name: str) -> int:
         return self.entities.id(name)
@@ -108,11 +136,11 @@ class KnowledgeGraph:
 
     def inverse(self, relation: Tensor) -> Tensor:
         """The ids of the same relations read from the other end."""
-        return (relation + self.num_relations) % (2 * self.num_relations)
+        return inverse_of(relation, self.num_relations)
 
     def direct(self, relation: Tensor) -> Tensor:
         """The ids of the relations as the user named them, whichever way they are read."""
-        return relation % self.num_relations
+        return direct_of(relation, self.num_relations)
 
     def answers(self, source: int, relation: int) -> Tensor:
         """Entities already known to answer the query (source, relation); int64."""
@@ -124,15 +152,15 @@ class KnowledgeGraph:
         group = groups.start + at
         return edges.neighbour[int(edges.group_ptr[group]) : int(edges.group_ptr[group + 1])].long()
 
-    @cached_property
+    @property
     def edges(self) -> Edges:
         """Every triple and its inverse, sorted once."""
-        return Edges.of_triples(self.triples.numpy(), self.num_entities, self.num_relations)
+        return self._facts.edges
 
-    @cached_property
+    @property
     def relation_graph(self) -> Edges:
         """The graph whose nodes are the relations and their inverses (docs/model.md §2)."""
-        return build_relation_graph(self.edges)
+        return self._facts.relation_graph
 
     def __repr__(self) -> str:
         return (
@@ -142,9 +170,6 @@ class KnowledgeGraph:
 
 def _distinct(ids: NDArray[np.int64], limits: tuple[int, int, int]) -> NDArray[np.int64]:
     """The triples in their first order, each once."""
-    key: NDArray[np.int64] = (ids[:, 0] * limits[1] + ids[:, 1]) * limits[2] + ids[:, 2]
-    in_order = np.sort(key)
-    if not (in_order[1:] == in_order[:-1]).any():
-        return ids
-    _, first = np.unique(key, return_index=True)
-    return ids[np.sort(first)]
+    query = ids[:, 0] * limits[1] + ids[:, 1]
+    first = first_of_each(query, ids[:, 2], limits[0] * limits[1], limits[2])
+    return ids if len(first) == len(ids) else ids[first]

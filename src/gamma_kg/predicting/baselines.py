@@ -16,6 +16,7 @@ from scipy import sparse
 from torch import Tensor
 
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import both_ways
 from gamma_kg.machine.memory import budget
 from gamma_kg.nn.model import Scores
 from gamma_kg.predicting.inference import ScoreBatch, check_queries
@@ -75,8 +76,7 @@ def personalised_pagerank(step_NN: sparse.csr_array, source_B: Tensor, relation_
 
 def answer_counts(kg: KnowledgeGraph) -> sparse.csr_array:
     """[r, e]: how often e is the answer of relation r in the graph, inverses included, (2R, N)."""
-    head, relation, tail = kg.triples.numpy().T
-    rows, columns = np.concatenate((relation, relation + kg.num_relations)), np.concatenate((tail, head))
+    _, rows, columns = both_ways(kg.triples.numpy(), kg.num_relations)
     # Entries of the same place are added up.
     return sparse.csr_array(
         (np.ones(len(rows), dtype=np.float32), (rows, columns)), shape=(2 * kg.num_relations, kg.num_entities)

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import both_ways
 
 if TYPE_CHECKING:
     from gamma_kg.predicting.inference import ScoreBatch
@@ -165,10 +166,7 @@ def expected_calibration_error(probability: FloatArray, is_true: BoolArray, bins
 
 
 def _ask(score_queries: ScoreQueries, rest: KnowledgeGraph, hidden: IntArray) -> _Rows:
-    head, relation, tail = hidden.T
-    ends = np.concatenate([
-        np.stack([head, relation, tail], 1), np.stack([tail, relation + rest.num_relations, head], 1)
-    ])  # fmt: skip
+    ends = np.stack(both_ways(hidden, rest.num_relations), 1)
     queries, which = np.unique(ends[:, :2], axis=0, return_inverse=True)
     answers: dict[int, list[int]] = {}
     for query, answer in zip(which.ravel().tolist(), ends[:, 2].tolist(), strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 from gamma_kg.graph.graph import KnowledgeGraph
@@ -12,7 +11,7 @@ from gamma_kg.predicting.predictor import Predictor
 def run_fingerprint(model: Predictor, kg: KnowledgeGraph, **options: Any) -> dict[str, Any]:
     """The parts that decide a run's answers, by name; further `options` of the run are added."""
     return {
-        "graph": hashlib.sha256(kg.triples.numpy().tobytes()).hexdigest(),
+        "graph": kg.fingerprint(),
         "model": model.fingerprint(),
         "is_calibrated": model.calibration(kg) is not None,
         **options,

@@ -16,6 +16,7 @@ from torch import Tensor
 from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import is_inverse
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.kernels.head import can_score
@@ -114,7 +115,7 @@ def score_batches(
     edges, place_N = renumbered(kg.edges.to(device))
     memory_bytes = budget(memory)
     # Queries with the same relation side by side, so that a batch needs few relation tables.
-    key_Q = kg.direct(relation_Q) * 2 + (relation_Q >= kg.num_relations)
+    key_Q = kg.direct(relation_Q) * 2 + is_inverse(relation_Q, kg.num_relations)
     if isinstance(start_Q, Starts):
         key_Q, starts = key_Q * len(start_Q) + torch.arange(len(start_Q)), start_Q
     else:

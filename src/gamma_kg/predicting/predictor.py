@@ -13,6 +13,7 @@ from torch import Tensor
 
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import inverse_of
 from gamma_kg.predicting.calibration import Calibration, calibrate
 from gamma_kg.predicting.inference import ScoreBatch
 
@@ -201,7 +202,7 @@ def _ids(kg: KnowledgeGraph, query: Query) -> tuple[int, int]:
     relation_id = kg.relation_id(relation or "")
     if head is not None:
         return kg.entity_id(head), relation_id
-    return kg.entity_id(tail or ""), relation_id + kg.num_relations
+    return kg.entity_id(tail or ""), inverse_of(relation_id, kg.num_relations)
 
 
 def _completed(query: Query, name: str, rest: dict[str, Any]) -> Prediction:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.inverse import inverse_of
 from gamma_kg.graph.known import KnownAnswers
 from gamma_kg.graph.relation_graph import build_relation_graph
 from gamma_kg.graph.sampling import BoolArray, IntArray, strict_negatives
@@ -84,7 +85,7 @@ def make_batch(graph: TrainGraph, size: int, negatives: int | str, max_answers: 
     head, relation, tail = graph.triples[drawn].T
     asks_head = np.arange(size) >= (size + 1) // 2
     source = np.where(asks_head, tail, head)
-    asked = np.where(asks_head, relation + graph.num_relations, relation)
+    asked = np.where(asks_head, inverse_of(relation, graph.num_relations), relation)
     answer = np.where(asks_head, head, tail)
 
     owner, known = graph.known.of(source, asked)
@@ -93,10 +94,10 @@ def make_batch(graph: TrainGraph, size: int, negatives: int | str, max_answers: 
     if max_answers > 1:
         more = rng.integers(0, max_answers, size=size)
         taken |= _rank_in_group(rng.random(len(owner)), owner) < more[owner]
-    edges, removed = _without(graph, source[owner[taken]], asked[owner[taken]], known[taken])
-    facts = graph.known.key_of(source[owner], asked[owner], known)
+    edges = _without(graph, source[owner[taken]], asked[owner[taken]], known[taken])
     # Right is what the model can't read off the graph: taken out now, or hidden from the start.
-    is_right = ~_contains(graph.edges._keys.numpy(), facts) | _contains(removed, facts)
+    facts = (torch.from_numpy(ids) for ids in (source[owner], asked[owner], known))
+    is_right = ~edges.has(*facts).numpy()
 
     if negatives == "all":
         candidate, right, wrong = _all_entities(size, graph.num_entities, owner, known, is_right)
@@ -163,18 +164,10 @@ def _rank_in_group(value: np.ndarray, group: IntArray) -> IntArray:
     return rank - first
 
 
-def _without(graph: TrainGraph, source: IntArray, asked: IntArray, answer: IntArray) -> tuple[Edges, IntArray]:
-    """The graph less these edges and their inverses, and the sorted keys of what was removed."""
-    inverse = (asked + graph.num_relations) % (2 * graph.num_relations)
+def _without(graph: TrainGraph, source: IntArray, asked: IntArray, answer: IntArray) -> Edges:
+    """The graph less these edges and their inverses."""
+    inverse = inverse_of(asked, graph.num_relations)
     node, neighbour = np.concatenate((source, answer)), np.concatenate((answer, source))
     kind = np.concatenate((asked, inverse))
     positions = graph.edges.find(torch.from_numpy(node), torch.from_numpy(kind), torch.from_numpy(neighbour))
-    return graph.edges.without(positions), np.unique(graph.known.key_of(node, kind, neighbour))
-
-
-def _contains(keys: IntArray, wanted: IntArray) -> BoolArray:
-    """Which of `wanted` are among the sorted `keys`."""
-    if not len(keys):
-        return np.zeros(len(wanted), dtype=bool)
-    found = keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
-    return np.asarray(found)
+    return graph.edges.without(positions)

@@ -1,0 +1,74 @@
+"""The facts of a graph, wherever they are kept: what `KnowledgeGraph` asks of memory and of a store on disk alike."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.relation_graph import build_relation_graph
+
+BLOCK_TRIPLES = 1 << 20
+
+
+class Facts(Protocol):
+    """Triples and what is made of them. Nothing here depends on names."""
+
+    @property
+    def path(self) -> Path | None:
+        """The store they are kept in, if they are on disk."""
+
+    @property
+    def num_triples(self) -> int: ...
+
+    @property
+    def triples(self) -> Tensor:
+        """All of them, int64 [n, 3]; a store has to build this."""
+
+    def blocks(self, size: int) -> Iterator[Tensor]:
+        """All triples, at most about `size` at a time, int64 [n, 3]."""
+
+    @property
+    def edges(self) -> Edges: ...
+
+    @property
+    def relation_graph(self) -> Edges: ...
+
+    def fingerprint(self) -> str:
+        """The same for the same triples by id, another for others."""
+
+
+class FactsInMemory:
+    """Triples in an array; edges and the relation graph are built when first asked for."""
+
+    path: Path | None = None
+
+    def __init__(self, triples: NDArray[np.int64], num_entities: int, num_relations: int) -> None:
+        self.triples = torch.from_numpy(triples)
+        self._num_entities, self._num_relations = num_entities, num_relations
+
+    @property
+    def num_triples(self) -> int:
+        return len(self.triples)
+
+    def blocks(self, size: int) -> Iterator[Tensor]:
+        return iter(self.triples.split(size)) if len(self.triples) else iter(())
+
+    @cached_property
+    def edges(self) -> Edges:
+        return Edges.of_triples(self.triples.numpy(), self._num_entities, self._num_relations)
+
+    @cached_property
+    def relation_graph(self) -> Edges:
+        return build_relation_graph(self.edges)
+
+    def fingerprint(self) -> str:
+        return hashlib.sha256(self.triples.numpy().tobytes()).hexdigest()
