@@ -80,6 +80,12 @@ class Gamma(Predictor):
         """
         return score_batches(self.model, kg, start_Q, relation_Q, self._cache, memory=memory)
 
+    def project_batches(
+        self, kg: KnowledgeGraph, starts: Starts, relation_Q: Tensor, memory: str | int | None = None
+    ) -> Iterator[ScoreBatch]:
+        """The same for the steps of a logical query, whose relation states are conditioned on the asked relation."""
+        return score_batches(self.model, kg, starts, relation_Q, self._cache, memory=memory, on_asked=True)
+
     def fingerprint(self) -> str:
         """sha256 over config and weights: the same for the same model, wherever its file lies."""
         digest = hashlib.sha256(self.config.model_dump_json().encode())
