@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Self
@@ -95,9 +95,20 @@ class Gamma(Predictor):
         return digest.hexdigest()
 
     def explain(
-        self, kg: KnowledgeGraph, *, head: str, relation: str, tail: str, num_paths: int = 5, num_facts: int = 5
+        self,
+        kg: KnowledgeGraph,
+        *,
+        head: str,
+        relation: str,
+        tail: str,
+        num_paths: int = 5,
+        num_facts: int = 5,
+        without: Iterable[tuple[str, str, str]] = (),
     ) -> Explanation:
-        """Why the model believes (head, relation, tail): paths, branches, and the facts it rests on."""
+        """Why the model believes (head, relation, tail): paths, branches, and the facts it rests on.
+
+        With facts `without`: what it would believe if these were gone.
+        """
         return explain(
             self.model,
             kg,
@@ -107,6 +118,7 @@ class Gamma(Predictor):
             num_paths=num_paths,
             num_facts=num_facts,
             branch_names=list(self.branch_names),
+            without=without,
         )
 
     def __repr__(self) -> str:
