@@ -20,7 +20,6 @@ RANKS = {
             ("explain",),
             ("predicting",),
             ("__init__",),
-            ("logic",),
             ("complete", "evaluation"),
             ("training", "report"),
             ("bench",),

@@ -106,6 +106,34 @@ def test_a_file_of_queries_becomes_a_file_of_answers(run, graph: Path, model: Pa
     assert frame["head"].to_list()[0] == "Ann"
 
 
+def test_without_a_file_the_answers_go_to_stdout_in_the_order_of_the_queries(
+    run, graph: Path, model: Path, tmp_path: Path
+) -> None:
+    queries = tmp_path / "q.tsv"
+    queries.write_text("?\te:fatherOf\te:cleo\nnonsense\nAnn\tmother of\t?\n")
+    assert run("predict", graph, "--queries", queries, "-m", model)[0] == 2
+    code, out, err = run("predict", graph, "--queries", queries, "-k", 1, "-m", model, "--skip-bad-lines")
+    header, *rows = [line.split("\t") for line in out.splitlines()]
+    assert code == 0 and header[:4] == ["head", "relation", "tail", "asked"] and "q.tsv line 2" in err
+    assert [dict(zip(header, row, strict=True))["asked"] for row in rows] == ["head", "tail"]
+    options = ("-k", 1, "-m", model, "--skip-bad-lines", "--json", "--quiet")
+    code, out, err = run("predict", graph, "--queries", queries, *options)
+    assert code == 0 and err == "" and json.loads(out.splitlines()[1])["head_id"] == "http://e.org/ann"
+
+
+def test_h_is_help_where_it_is_not_the_head(run) -> None:
+    assert "Usage" in run("-h")[1] and "Usage" in run("complete", "-h")[1]
+
+
+def test_names_from_a_file_cannot_steer_the_terminal(run, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "evil.tsv"
+    path.write_text("a\x1b[2J\tr\tb\nb\tr\tc\nc\tr\td[bold]\u202e\n")
+    code, out, err = run("predict", path, "-h", "b", "-r", "r", "-m", model)
+    assert code == 0 and "\x1b" not in out + err and "\u202e" not in out and "a\\x1b[2J" in out and "d[bold]" in out
+    code, out, err = run("predict", path, "-h", "x\x1b[2J", "-r", "r", "-m", model)
+    assert code == 2 and "\x1b" not in out + err
+
+
 def test_calibrated_probabilities_are_announced(run, model: Path, tmp_path: Path) -> None:
     path = tmp_path / "ring.tsv"
     path.write_text("".join(f"n{i}\tnext\tn{(i + 1) % 60}\n" for i in range(60)))
@@ -118,7 +146,7 @@ def test_complete_writes_facts_or_shows_them(run, graph: Path, model: Path, tmp_
     code, stdout, err = run("complete", graph, "--out", out, "-m", model, "--no-calibrate")
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert (code, stdout) == (0, "") and rows and "promising queries asked" in err
-    assert rows[0].keys() == {"head", "relation", "tail", "probability", "score"}
+    assert rows[0].keys() == {*"head relation tail probability score head_id relation_id tail_id".split()}
     code, stdout, _ = run("complete", graph, "-m", model, "--no-calibrate", "--relations", "e:siblingOf")
     assert code == 0 and "Most probable missing facts" in stdout
 
@@ -130,7 +158,7 @@ def test_complete_keeps_to_its_budget_and_goes_on(run, graph: Path, model: Path,
     assert (tmp_path / "new.tsv.progress").exists()
     code, _, err = run("complete", graph, "--out", out, "-m", model, "--no-calibrate")
     assert code == 0 and "goes on" not in err and not (tmp_path / "new.tsv.progress").exists()
-    assert out.read_text().startswith("head\trelation\ttail\tprobability\tscore\n")
+    assert out.read_text().startswith("head\trelation\ttail\tprobability\tscore\thead_id")
 
 
 def test_complete_says_when_calibration_leaves_nothing_of_the_budget(run, graph: Path, model: Path) -> None:
@@ -160,7 +188,8 @@ def test_explain_prints_text_or_json(run, graph: Path, model: Path) -> None:
     [
         (("predict", "{graph}", "--queries", "{graph}.no", "--json"), "no such file"),
         (("predict", "{graph}", "--queries", "{graph}", "--head", "Ann", "--json"), "not both"),
-        (("predict", "{graph}", "--queries", "{graph}"), "--queries wants --out FILE"),
+        (("predict", "{graph}", "--queries", "{graph}"), "line 1: expected head, relation and tail"),
+        (("predict", "{graph}", "-h", "Ann", "-r", "mother of", "--assert"), "--assert is for files of RDF"),
         (("predict", "{graph}", "--head", "Ann", "--relation", "mother of", "--out", "a.xls"), "ending '.xls'"),
         (("predict", "{graph}", "--head", "Ann", "--relation", "mother of", "--literals", "keep"), "literals must be"),
         (("predict", "sparql:nowhere", "--head", "Ann", "--relation", "r"), "sparql:https://host/path"),

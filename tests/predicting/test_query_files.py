@@ -12,9 +12,10 @@ import pyoxigraph as ox
 import pytest
 
 from gamma_kg import DataError, Gamma, KnowledgeGraph
+from gamma_kg.io.rdf_rows import RDF
 from gamma_kg.io.rows import write_rows
 from gamma_kg.predicting import query_files as queries
-from gamma_kg.predicting.query_files import answer_queries, read_queries
+from gamma_kg.predicting.query_files import answer_queries, known_queries, read_queries
 
 ASKED = [("Ann", "mother of", None), (None, "father of", "Finn"), ("Ann", None, "Dan")]
 
@@ -60,6 +61,37 @@ def test_bad_queries_name_their_line(tmp_path: Path, text: str, words: str) -> N
         read_queries(tmp_path / "q.tsv")
 
 
+BAD_LINES = {
+    "q.tsv": "Ann\tmother of\t?\na\tb\tc\nonly one\nNobody\tmother of\t?\nAnn\t?\tDan\n",
+    "q.csv": 'Ann,mother of,?\na,b,c\nAnn,"mother" of,?\nNobody,mother of,?\nAnn,?,Dan\n',
+    "q.jsonl": '["Ann","mother of",null]\n{"head":\n17\n["Nobody","mother of",null]\n["Ann",null,"Dan"]\n',
+}
+
+
+@pytest.mark.parametrize("name", BAD_LINES)
+def test_bad_lines_are_reported_with_their_number_and_skipped(
+    family: KnowledgeGraph, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_text(BAD_LINES[name])
+    with pytest.raises(DataError, match="line 2"):
+        read_queries(tmp_path / name)
+    complaints: list[str] = []
+    found = known_queries(family, read_queries(tmp_path / name, complaints), complaints)
+    assert [query for _, query in found] == [("Ann", "mother of", None), ("Ann", None, "Dan")]
+    assert [complaint.split(":")[0].split()[-1] for complaint in complaints] == ["2", "3", "4"]
+
+
+def test_broken_quoting_names_its_line(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text('Ann,mother of,?\n"Ann,mother of,?\n')
+    with pytest.raises(DataError, match=r"q.csv line 2: the quoting is broken"):
+        read_queries(tmp_path / "q.csv")
+
+
+def test_a_file_of_unknown_names_is_an_error(family: KnowledgeGraph, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="none of the 1 queries has names of this graph; first: q line 1: no entity"):
+        known_queries(family, [("q line 1", ("Nobody", "mother of", None))], [])
+
+
 def test_an_unknown_name_in_a_query_names_its_line(family: KnowledgeGraph, small_gamma: Gamma, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="q line 7: no entity is named 'Anne' among 8; did you mean 'Ann'"):
         answer_queries(small_gamma, family, [("q line 7", ("Anne", "mother of", None))], tmp_path / "a.tsv")
@@ -98,17 +130,11 @@ def test_ntriples_carry_reified_confidence_and_the_iris_of_the_graph(small_gamma
     kg = KnowledgeGraph.from_file(tmp_path / "g.nt")
     answer_queries(small_gamma, kg, [("", ("e:a", "e:p", None))], tmp_path / "out.nt", top_k=1)
     quads = list(ox.parse(path=tmp_path / "out.nt"))
-    assert str(quads[0].subject) == "<http://e.org/a>" and str(quads[0].predicate) == "<http://e.org/p>"
+    terms = {str(quad.predicate): str(quad.object) for quad in quads}
+    assert terms[f"<{RDF}subject>"] == "<http://e.org/a>" and terms[f"<{RDF}predicate>"] == "<http://e.org/p>"
     confidence = next(quad for quad in quads if quad.predicate.value == "urn:gamma:vocabulary:probability")
     assert 0 <= float(confidence.object.value) <= 1
-    assert len(quads) == 1 + 4 + 4
-
-
-def test_names_that_are_no_iris_become_urns(family: KnowledgeGraph, tmp_path: Path) -> None:
-    fact = {"head": "Ann", "relation": "mother of", "tail": "Bob", "probability": 0.5, "known": True}
-    write_rows(tmp_path / "f.nt", [fact], family)
-    quads = list(ox.parse(path=tmp_path / "f.nt"))
-    assert quads[0].predicate.value == "urn:gamma:mother%20of"
+    assert len(quads) == 4 + 4
 
 
 def test_a_stopped_run_goes_on_and_asks_nothing_twice(

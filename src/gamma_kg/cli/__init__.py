@@ -26,13 +26,17 @@ from gamma_kg.cli import (
     report,
     select,
 )
+from gamma_kg.cli.saying import be_quiet
 from gamma_kg.errors import GammaError
+from gamma_kg.io.shown import shown
 
 app = typer.Typer(
     name="gamma",
     help="Ranked missing facts on any knowledge graph, without training.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    # `predict` and `explain` keep -h for --head; click leaves it to them.
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -47,8 +51,10 @@ def gamma(
     version_: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
     ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Results and errors only, no remarks.")] = False,
 ) -> None:
     """Ranked missing facts on any knowledge graph, without training."""
+    be_quiet(quiet)
 
 
 app.command("demo")(demo.demo)
@@ -74,7 +80,7 @@ def main() -> None:
     try:
         app()
     except GammaError as error:
-        print(f"gamma: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"gamma: {shown(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("gamma: stopped", file=sys.stderr)

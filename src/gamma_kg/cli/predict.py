@@ -12,6 +12,8 @@ import typer
 
 from gamma_kg.cli.progress import progress_bar
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
+from gamma_kg.cli.saying import say
+from gamma_kg.io.shown import shown
 
 if TYPE_CHECKING:
     from gamma_kg import Prediction
@@ -45,8 +47,12 @@ def predict(
         str | None, typer.Option(help="A file of queries: head, relation, tail with one of them empty or ?.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the answers to .tsv .csv .jsonl .parquet or .nt instead of showing them.")
+        Path | None,
+        typer.Option(help="Write the answers to .tsv .csv .jsonl .parquet .nt or .ttl, not to stdout."),
     ] = None,
+    assert_: Annotated[
+        bool, typer.Option("--assert", help="RDF: write the facts themselves too, not only statements about them.")
+    ] = False,
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="First fit probabilities to this graph by hiding some of its facts.")
     ] = False,
@@ -54,41 +60,58 @@ def predict(
 ) -> None:
     """Give two of --head, --relation and --tail; the third is predicted and ranked. Or give a file of --queries."""
     from gamma_kg.errors import DataError
-    from gamma_kg.io.rows import check_ending
+    from gamma_kg.io.rows import check_ending, identified, write_json_lines, write_tsv
     from gamma_kg.predicting.models import resolve_model
-    from gamma_kg.predicting.query_files import answer_queries, read_queries
+    from gamma_kg.predicting.query_files import answer_queries, answers_in_order, known_queries, read_queries
 
     asked: list[tuple[str, Query]] = []
+    complaints: list[str] | None = [] if reading.skip_bad_lines else None
     if queries is not None:
         if not (head is None and relation is None and tail is None):
             raise DataError("give either --queries or --head, --relation, --tail, not both")
-        if out is None and not json_lines:
-            raise DataError("--queries wants --out FILE (.tsv .csv .jsonl .parquet .nt) or --json")
-        asked = read_queries(queries)
+        asked = read_queries(queries, complaints=complaints)
     if out is not None:
-        check_ending(out)
+        check_ending(out, asserted=assert_)
+    elif assert_:
+        raise DataError("--assert is for files of RDF: give --out FILE (.nt or .ttl)")
     kg = reading.graph(graph)
+    if queries is not None:
+        asked = known_queries(kg, asked, complaints)
+    for complaint in complaints or ():
+        say(f"skipped: {complaint}")
     gamma = resolve_model(model).scorer
     if calibrate:
-        print(f"gamma: {gamma.calibrate(kg, max_hidden=200)}", file=sys.stderr)
+        say(str(gamma.calibrate(kg, max_hidden=200)))
     if out is not None:
         asked = asked or [("the query", (head, relation, tail))]
         with progress_bar("predicting", "queries") as progress:
             count = answer_queries(
-                gamma, kg, asked, out, top_k=top_k, include_known=include_known, progress=progress, memory=memory
+                gamma,
+                kg,
+                asked,
+                out,
+                top_k=top_k,
+                include_known=include_known,
+                progress=progress,
+                memory=memory,
+                asserted=assert_,
             )
-        print(f"gamma: {count:,} answers to {len(asked):,} queries in {out}", file=sys.stderr)
+        say(f"{count:,} answers to {len(asked):,} queries in {out}")
         return
-    wanted = [query for _, query in asked] or [(head, relation, tail)]
-    for position, predictions in gamma.predict_many(
-        kg, wanted, top_k=top_k, include_known=include_known, memory=memory
-    ):
-        if json_lines:
-            for prediction in predictions:
-                print(json.dumps(asdict(prediction), ensure_ascii=False))
-        else:
-            title = f"({', '.join(part or '?' for part in wanted[position])})"
-            print_predictions(predictions, f"{title} on {kg.num_triples:,} facts about {kg.num_entities:,} entities")
+    if queries is not None:
+        rows = answers_in_order(gamma, kg, asked, top_k=top_k, include_known=include_known, memory=memory)
+        (write_json_lines if json_lines else write_tsv)(sys.stdout, identified(rows, kg))
+        return
+    query = (head, relation, tail)
+    predictions = gamma.predict(
+        kg, head=head, relation=relation, tail=tail, top_k=top_k, include_known=include_known, memory=memory
+    )
+    if json_lines:
+        for prediction in predictions:
+            print(json.dumps(asdict(prediction), ensure_ascii=False))
+    else:
+        title = f"({', '.join(part or '?' for part in query)})"
+        print_predictions(predictions, f"{title} on {kg.num_triples:,} facts about {kg.num_entities:,} entities")
 
 
 def print_predictions(predictions: list[Prediction], title: str) -> None:
@@ -97,6 +120,7 @@ def print_predictions(predictions: list[Prediction], title: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    title = shown(title)
     table = Table(title=escape(title), title_justify="left")
     table.add_column("", justify="right")
     table.add_column("answer")
@@ -108,7 +132,7 @@ def print_predictions(predictions: list[Prediction], title: str) -> None:
     if any(p.known for p in predictions):
         table.add_column("known")
     for rank, p in enumerate(predictions, 1):
-        cells = [str(rank), escape(p.name), f"{p.probability:.1%}", f"{p.score:.2f}"]
+        cells = [str(rank), escape(shown(p.name)), f"{p.probability:.1%}", f"{p.score:.2f}"]
         if len(branches) > 1:
             cells.append(", ".join(f"{name} {weight:.0%}" for name, weight in p.branch_weights.items()))
         if any(q.known for q in predictions):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from gamma_kg.cli.saying import be_quiet, is_quiet, say
 
 if TYPE_CHECKING:
     from gamma_kg import KnowledgeGraph
@@ -36,6 +37,20 @@ class Reading:
         bool | None,
         typer.Option("--header/--no-header", help="Whether the first line names the columns; else looked at."),
     ] = None
+    id_column: Annotated[
+        str | None,
+        typer.Option(help="A table with one row per thing: the column that names it; each other one is a relation."),
+    ] = None
+    edge_relation: Annotated[
+        str | None, typer.Option(help="A table of two columns (head, tail): the name of their relation.")
+    ] = None
+    null_values: Annotated[
+        str | None, typer.Option(help="Cells that mean nothing, such as NULL,nan,None; empty ones are among them then.")
+    ] = None
+    label_property: Annotated[
+        list[str] | None, typer.Option(help="RDF: take labels from this property first; may be repeated.")
+    ] = None
+    language: Annotated[str, typer.Option(help="RDF: languages of labels, best first, such as de,en.")] = "en"
     literals: Annotated[str, typer.Option(help="RDF literals: skip or as-entities.")] = "skip"
     skip_bad_lines: Annotated[
         bool, typer.Option("--skip-bad-lines", help="Leave out what can't be read and report how much.")
@@ -43,18 +58,34 @@ class Reading:
     encoding: Annotated[str, typer.Option(help="Encoding of text tables, such as latin-1.")] = "utf-8"
     limit: Annotated[int | None, typer.Option(help="SPARQL: read at most so many triples.")] = None
     timeout: Annotated[float, typer.Option(help="SPARQL: seconds to wait for one page.")] = 60.0
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No remarks on stderr.")] = False
+
+    def options(self) -> dict[str, Any]:
+        """The options of `read_triples`."""
+        options = asdict(self)
+        del options["quiet"]
+        options["columns"] = parse_columns(self.columns)
+        options["id_column"] = next(iter(parse_columns(self.id_column) or ()), None)
+        options["null_values"] = parse_words(self.null_values)
+        options["label_properties"] = options.pop("label_property") or ()
+        options["languages"] = parse_words(options.pop("language"))
+        return options
 
     def graph(self, name: str) -> KnowledgeGraph:
         """Loads the graph and tells on stderr what was left out."""
         from gamma_kg.cli.graphs import load_graph
 
-        kg = load_graph(name, **{**asdict(self), "columns": parse_columns(self.columns)})
+        kg = load_graph(name, **self.options())
         report = kg.report
-        if report is not None and (report.literals_skipped or report.bad_lines):
-            print(f"gamma: {report}", file=sys.stderr)
+        if report is None:
+            return kg
+        if report.literals_skipped or report.nulls_skipped or report.bad_lines:
+            say(str(report))
+        for note in report.notes:
+            say(note)
         # A first line whose relation never comes again is probably a header that was not recognised.
-        if report is not None and report.notes and int((kg.triples[:, 1] == kg.triples[0, 1]).sum()) == 1:
-            print(f"gamma: {report.notes[0]}", file=sys.stderr)
+        if report.doubts and int((kg.triples[:, 1] == kg.triples[0, 1]).sum()) == 1:
+            say(report.doubts[0])
         return kg
 
 
@@ -69,7 +100,9 @@ def reads_graph(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**given: Any) -> None:
-        command(reading=Reading(**{option.name: given.pop(option.name) for option in options}), **given)
+        reading = Reading(**{option.name: given.pop(option.name) for option in options})
+        be_quiet(reading.quiet or is_quiet())
+        command(reading=reading, **given)
 
     run.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *options)}
@@ -82,3 +115,8 @@ def parse_columns(text: str | None) -> list[str | int] | None:
         return None
     cells = next(csv.reader([text], skipinitialspace=True), [])
     return [int(cell) if cell.strip().isdecimal() else cell.strip() for cell in cells]
+
+
+def parse_words(text: str | None) -> list[str]:
+    """Words from "NULL,nan", quoted as in CSV where they hold a comma."""
+    return [] if text is None else next(csv.reader([text], skipinitialspace=True), [])

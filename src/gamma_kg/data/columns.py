@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gamma_kg.errors import DataError, did_you_mean
 
 ROLES = ("head", "relation", "tail")
+NUMBER_WORDS = {2: "two", 3: "three"}
 # Header cells by which a table is understood without being told, most telling first.
 HEADER_NAMES = {
     "head": "head h subject subj s source src from head_entity head_id head_name entity1 e1 node1 subject_id x".split(),
@@ -25,7 +26,7 @@ def folded(cell: str) -> str:
     return cell.strip().strip("\"'#:<>?").strip().casefold().replace(" ", "_").replace("-", "_")
 
 
-def by_header_names(cells: Sequence[str]) -> tuple[int, int, int] | None:
+def by_header_names(cells: Sequence[str]) -> tuple[int, ...] | None:
     """Positions of head, relation and tail if the cells are well-known header names, else None."""
     names = [folded(cell) for cell in cells]
     found: list[int] = []
@@ -34,13 +35,15 @@ def by_header_names(cells: Sequence[str]) -> tuple[int, int, int] | None:
         if position is None:
             return None
         found.append(position)
-    return (found[0], found[1], found[2]) if len(set(found)) == 3 else None
+    return tuple(found) if len(set(found)) == 3 else None
 
 
-def by_choice(columns: Sequence[str | int], cells: Sequence[str], where: str) -> tuple[int, int, int]:
+def by_choice(
+    columns: Sequence[str | int], cells: Sequence[str], where: str, roles: Sequence[str] = ROLES
+) -> tuple[int, ...]:
     """Positions of the chosen columns among `cells`, which are the header (or any row, if all are positions)."""
     found: list[int] = []
-    for column, role in zip(columns, ROLES, strict=True):
+    for column, role in zip(columns, roles, strict=True):
         if isinstance(column, int):
             if not 0 <= column < len(cells):
                 raise DataError(f"{where}: no column {column} for the {role}; there are {len(cells)}, counted from 0")
@@ -58,12 +61,13 @@ def by_choice(columns: Sequence[str | int], cells: Sequence[str], where: str) ->
                 f"{' or '.join(map(str, matches))}"
             )
         found.append(matches[0])
-    if len(set(found)) != 3:
-        raise DataError(f"{where}: columns must be three different ones, got {', '.join(map(str, columns))}")
-    return found[0], found[1], found[2]
+    if len(set(found)) != len(found):
+        count, got = NUMBER_WORDS.get(len(found), str(len(found))), ", ".join(map(str, columns))
+        raise DataError(f"{where}: columns must be {count} different ones, got {got}")
+    return tuple(found)
 
 
-def of_frame(cells: Sequence[str], columns: Sequence[str | int] | None, where: str) -> tuple[int, int, int]:
+def of_frame(cells: Sequence[str], columns: Sequence[str | int] | None, where: str) -> tuple[int, ...]:
     """Positions in a table that always has a header (Parquet, data frames)."""
     if columns is not None:
         return by_choice(columns, cells, where)

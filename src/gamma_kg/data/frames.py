@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from gamma_kg.data.columns import ROLES, of_frame
+from gamma_kg.data.columns import ROLES, by_choice, of_frame
 from gamma_kg.data.encoder import TripleEncoder
 from gamma_kg.data.options import Tally
 from gamma_kg.data.panics import panics_held_back
@@ -22,19 +22,36 @@ BATCH_ROWS = 1_000_000
 
 def read_parquet(opened: Input, path: Path | None, encoder: TripleEncoder, tally: Tally) -> None:
     """Reads the three columns of a Parquet file, a million rows at a time."""
-    lazy_from = path if path is not None and not opened.is_packed else BytesIO(opened.stream.read())
+    lazy = scan_parquet(opened, path)
     with refusing_damage(opened.name):
-        lazy = pl.scan_parquet(lazy_from)
         names = lazy.collect_schema().names()
         total = lazy.select(pl.len()).collect().item()
-    positions = of_frame(names, tally.options.columns, opened.name)
-    chosen = lazy.select(**{role: pl.col(names[i]) for role, i in zip(ROLES, positions, strict=True)})
+    chosen = _roles(lazy, names, opened.name, tally)
     if total == 0:
         raise DataError(f"{opened.name}: the table has no rows")
     for start in range(0, total, BATCH_ROWS):
         with refusing_damage(opened.name):
             frame = chosen.slice(start, BATCH_ROWS).collect()
         add_frame(frame, opened.name, start, encoder, tally)
+
+
+def scan_parquet(opened: Input, path: Path | None) -> pl.LazyFrame:
+    """A Parquet file that is not read yet."""
+    lazy_from = path if path is not None and not opened.is_packed else BytesIO(opened.stream.read())
+    with refusing_damage(opened.name):
+        return pl.scan_parquet(lazy_from)
+
+
+def _roles(lazy: pl.LazyFrame, names: Sequence[str], where: str, tally: Tally) -> pl.LazyFrame:
+    """The columns head, relation and tail; of a list of edges the relation is the one that was named."""
+    options = tally.options
+    if options.edge_relation is None:
+        positions = of_frame(names, options.columns, where)
+        return lazy.select(**{role: pl.col(names[i]) for role, i in zip(ROLES, positions, strict=True)})
+    if options.columns is None and len(names) != 2:
+        raise DataError(f"{where}: a list of edges has 2 columns (head, tail), found {len(names)}; name the two")
+    head, tail = (0, 1) if options.columns is None else by_choice(options.columns, names, where, ("head", "tail"))
+    return lazy.select(head=pl.col(names[head]), relation=pl.lit(options.edge_relation), tail=pl.col(names[tail]))
 
 
 @contextmanager
@@ -59,6 +76,12 @@ def add_frame(frame: pl.DataFrame, where: str, first_row: int, encoder: TripleEn
     except pl.exceptions.PolarsError as error:
         kinds = ", ".join(f"{name} is {kind}" for name, kind in frame.schema.items())
         raise DataError(f"{where}: names must be text or numbers, but {kinds}") from error
+    nulls = list(tally.options.null_values)
+    if nulls:
+        is_null = pl.any_horizontal(pl.col(role).is_null() | pl.col(role).is_in(["", *nulls]) for role in ROLES)
+        kept = frame.filter(~is_null)
+        tally.nulls_skipped += len(frame) - len(kept)
+        frame = kept
     is_bad = pl.any_horizontal(pl.col(role).is_null() | (pl.col(role) == "") for role in ROLES)
     bad = frame.select(is_bad.alias("bad"))["bad"]
     if bad.any():

@@ -4,12 +4,35 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gamma_kg.data.encoder import TripleEncoder
 from gamma_kg.data.vocabulary import Vocabulary
+from gamma_kg.errors import DataError
 
-LABEL_IRI = "http://www.w3.org/2000/01/rdf-schema#label"
+# Properties whose literals name a thing, the most telling first; schema.org is written with http and https.
+LABEL_PROPERTIES = (
+    "http://www.w3.org/2000/01/rdf-schema#label",
+    "http://www.w3.org/2004/02/skos/core#prefLabel",
+    "http://schema.org/name",
+    "https://schema.org/name",
+    "http://xmlns.com/foaf/0.1/name",
+    "http://purl.org/dc/terms/title",
+    "http://purl.org/dc/elements/1.1/title",
+)
+# Further names: never shown, always understood.
+ALTERNATIVE_PROPERTIES = frozenset(
+    (
+        "http://www.w3.org/2004/02/skos/core#altLabel",
+        "http://www.w3.org/2004/02/skos/core#hiddenLabel",
+        "http://schema.org/alternateName",
+        "https://schema.org/alternateName",
+        "http://xmlns.com/foaf/0.1/nick",
+        "http://purl.org/dc/terms/alternative",
+        "http://www.geneontology.org/formats/oboInOwl#hasExactSynonym",
+        "http://purl.obolibrary.org/obo/IAO_0000118",
+    )
+)
 WELL_KNOWN_PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
@@ -33,18 +56,67 @@ WELL_KNOWN_PREFIXES = {
 MIN_NAMES_FOR_PREFIX = 2
 
 
+def full_iri(name: str) -> str:
+    """The IRI meant by `skos:prefLabel`, <http://…> or http://…; only well-known prefixes are understood."""
+    name = name.strip().removeprefix("<").removesuffix(">")
+    prefix, colon, rest = name.partition(":")
+    if prefix in WELL_KNOWN_PREFIXES and not rest.startswith("//"):
+        return WELL_KNOWN_PREFIXES[prefix] + rest
+    if not colon or not (rest.startswith("//") or prefix in ("urn", "tag")):
+        raise DataError(
+            f"a property is an IRI or has a well-known prefix ({', '.join(sorted(WELL_KNOWN_PREFIXES))}), got {name!r}"
+        )
+    return name
+
+
 class RdfNames:
-    """Collects prefixes and labels while RDF is read, then names the ids."""
+    """Collects prefixes and labels while RDF is read, then names the ids.
 
-    def __init__(self) -> None:
+    `properties` are label properties that come before the usual ones. Then a label in one of the `languages`, best
+    first, comes before one without a language, and that before any other; among these the property decides.
+    """
+
+    def __init__(self, properties: Sequence[str] = (), languages: Sequence[str] = ("en",)) -> None:
         self.prefixes: dict[str, str] = {}
-        self._labels: dict[str, tuple[int, str]] = {}
+        wanted = [*map(full_iri, properties), *LABEL_PROPERTIES]
+        self._property_ranks = {iri: -rank for rank, iri in reversed(list(enumerate(wanted)))}
+        self._wanted = set(wanted[: len(properties)])
+        self._language_ranks = {
+            language.lower(): len(languages) + 1 - rank for rank, language in reversed(list(enumerate(languages)))
+        }
+        self._labels: dict[str, tuple[tuple[bool, int, int], str]] = {}
+        self._alternatives: dict[str, list[str]] = {}
 
-    def add_label(self, iri: str, text: str, language: str | None) -> None:
-        """Keeps the best label: English first, then one without a language, then the first one met."""
-        worth = 2 if language is not None and language.lower().split("-")[0] == "en" else 1 if language is None else 0
-        if text.strip() and worth > self._labels.get(iri, (-1, ""))[0]:
-            self._labels[iri] = (worth, " ".join(text.split()))
+    @property
+    def properties(self) -> list[str]:
+        """All properties whose literals are names."""
+        return [*self._property_ranks, *sorted(ALTERNATIVE_PROPERTIES - self._property_ranks.keys())]
+
+    def is_name(self, property_: str) -> bool:
+        """Whether literals of this property name their subject."""
+        return property_ in self._property_ranks or property_ in ALTERNATIVE_PROPERTIES
+
+    def add_label(self, iri: str, property_: str, text: str, language: str | None) -> None:
+        """Keeps the best label to show, and every other one to be understood."""
+        text = " ".join(text.split())
+        if not text:
+            return
+        if property_ not in self._property_ranks:
+            self._alternatives.setdefault(iri, []).append(text)
+            return
+        worth = (property_ in self._wanted, self._language_rank(language), self._property_ranks[property_])
+        best = self._labels.get(iri)
+        if best is None or worth > best[0]:
+            self._labels[iri] = (worth, text)
+        loser = text if best is not None and worth <= best[0] else None if best is None else best[1]
+        if loser is not None and loser != self._labels[iri][1]:
+            self._alternatives.setdefault(iri, []).append(loser)
+
+    def _language_rank(self, language: str | None) -> int:
+        if language is None:
+            return self._language_ranks.get("", 1)
+        whole = language.lower()
+        return self._language_ranks.get(whole, self._language_ranks.get(whole.split("-")[0], 0))
 
     def vocabularies(self, encoder: TripleEncoder) -> tuple[Vocabulary, Vocabulary]:
         """Entities and relations under the names that people see; IRIs and prefixed names are understood too."""
@@ -57,7 +129,7 @@ class RdfNames:
     def _vocabulary(self, ids: dict[str, int], namespaces: dict[str, str], kind: str) -> Vocabulary:
         identifiers = list(ids)
         prefixed = [prefixed_name(iri, namespaces) for iri in identifiers]
-        labels = [self._labels.get(iri, (0, ""))[1] for iri in identifiers]
+        labels = [self._labels[iri][1] if iri in self._labels else "" for iri in identifiers]
         seen = Counter(label or name for label, name in zip(labels, prefixed, strict=True))
         shown = [
             name if not label else label if seen[label] == 1 else f"{label} ({name})"
@@ -70,7 +142,8 @@ class RdfNames:
             name.split(":", 1)[1] if ":" in name and name != iri else ""
             for name, iri in zip(prefixed, ids, strict=True)
         ]
-        return Vocabulary(shown, kind, identifiers=identifiers, aliases=(prefixed, labels, words))
+        others = [(i, name) for i, iri in enumerate(identifiers) for name in self._alternatives.get(iri, ())]
+        return Vocabulary(shown, kind, identifiers=identifiers, aliases=(prefixed, labels, words), alternatives=others)
 
     def _namespaces(self, groups: Iterable[Iterable[str]]) -> dict[str, str]:
         """Namespace → prefix: those of the files, well-known ones, and invented ones for what is left."""

@@ -18,13 +18,24 @@ class ReadOptions:
     """Choices of `read_triples`; the defaults fit a file that is what its name says."""
 
     columns: Sequence[str | int] | None = None
-    """Head, relation and tail column, by header name or by position counted from 0."""
+    """Head, relation and tail column, by header name or by position counted from 0; with `id_column`, the columns to
+    take as relations."""
+    id_column: str | int | None = None
+    """For a table with one row per thing: the column that names the thing; each other column is a relation."""
+    edge_relation: str | None = None
+    """For a table of two columns (head, tail): the name of the relation that its rows stand for."""
+    null_values: Sequence[str] = ()
+    """Cells that mean "nothing here", such as NULL or nan; facts with such an end are left out and counted."""
     format: str | None = None
     """One of `FORMATS`; by default from the name's ending, or else from the first lines."""
     header: bool | None = None
     """Whether the first line of a table names its columns; by default looked at."""
     literals: Literal["skip", "as-entities"] = "skip"
     """What becomes of RDF triples whose object is a literal."""
+    label_properties: Sequence[str] = ()
+    """RDF: properties to take labels from before the usual ones, as IRIs or like skos:prefLabel."""
+    languages: Sequence[str] = ("en",)
+    """RDF: languages of labels, best first; then labels without a language, then any."""
     skip_bad_lines: bool = False
     """Leave out and count what can't be read instead of stopping there."""
     encoding: str = "utf-8"
@@ -41,19 +52,32 @@ class ReadOptions:
     """SPARQL: further attempts after a failed request."""
 
     def __post_init__(self) -> None:
-        if self.columns is not None and (isinstance(self.columns, str) or len(self.columns) != 3):
+        if isinstance(self.columns, str) or (
+            self.columns is not None and self.id_column is None and len(self.columns) != self._num_columns
+        ):
+            if self.edge_relation is not None:
+                raise DataError(f"columns must name two columns (head, tail), got {self.columns!r}")
             raise DataError(f"columns must name three columns (head, relation, tail), got {self.columns!r}")
         if self.format is not None and self.format not in FORMATS:
             hint = did_you_mean(self.format, FORMATS)
             raise DataError(f"no format is named {self.format!r}{hint or ': choose from ' + ', '.join(FORMATS)}")
         if self.literals not in LITERALS:
             raise DataError(f"literals must be one of {', '.join(LITERALS)}, got {self.literals!r}")
+        if self.id_column is not None and self.edge_relation is not None:
+            raise DataError("give id_column (one row per thing) or edge_relation (a list of edges), not both")
+        for name in ("null_values", "label_properties", "languages"):
+            if isinstance(getattr(self, name), str):
+                raise DataError(f"{name} must be a list of texts, got {getattr(self, name)!r}")
         for name, least in (("limit", 1), ("page_size", 1), ("retries", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise DataError(f"{name} must be at least {least}, got {value}")
         if self.timeout <= 0:
             raise DataError(f"timeout must be more than 0 seconds, got {self.timeout}")
+
+    @property
+    def _num_columns(self) -> int:
+        return 3 if self.edge_relation is None else 2
 
 
 @dataclass(frozen=True)
@@ -63,18 +87,24 @@ class ReadReport:
     rows: int = 0
     """Triples kept."""
     literals_skipped: int = 0
+    nulls_skipped: int = 0
+    """Facts left out because an end is one of `null_values`."""
     bad_lines: int = 0
     files: tuple[str, ...] = ()
     complaints: tuple[str, ...] = ()
     """The first few reasons why a line was left out."""
     notes: tuple[str, ...] = ()
-    """What the reader decided by itself and a person may want to know."""
+    """What the reader decided by itself and a person should know."""
+    doubts: tuple[str, ...] = ()
+    """What the reader decided by itself and is nearly always right."""
 
     def __str__(self) -> str:
         files = ", ".join(self.files) if len(self.files) < 4 else f"{len(self.files)} files"
         parts = [f"{self.rows:,} triples from {files}"]
         if self.literals_skipped:
             parts.append(f"{self.literals_skipped:,} literals skipped")
+        if self.nulls_skipped:
+            parts.append(f"{self.nulls_skipped:,} facts with a null value skipped")
         if self.bad_lines:
             parts.append(f"{self.bad_lines:,} bad lines skipped (first: {self.complaints[0]})")
         return "; ".join(parts)
@@ -86,10 +116,12 @@ class Tally:
 
     options: ReadOptions
     literals_skipped: int = 0
+    nulls_skipped: int = 0
     bad_lines: int = 0
     files: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
 
     def bad(self, complaint: str) -> None:
         """Notes one unreadable line, or raises if lines are not to be skipped."""
@@ -104,8 +136,10 @@ class Tally:
         return ReadReport(
             rows=rows,
             literals_skipped=self.literals_skipped,
+            nulls_skipped=self.nulls_skipped,
             bad_lines=self.bad_lines,
             files=tuple(self.files),
             complaints=tuple(self.complaints),
             notes=tuple(self.notes),
+            doubts=tuple(self.doubts),
         )

@@ -9,7 +9,7 @@ from typing import IO, cast
 import pyoxigraph as ox
 
 from gamma_kg.data.encoder import TripleEncoder
-from gamma_kg.data.names import LABEL_IRI, RdfNames
+from gamma_kg.data.names import RdfNames
 from gamma_kg.data.options import Tally
 from gamma_kg.data.streams import Input, line_chunks
 from gamma_kg.errors import DataError
@@ -61,8 +61,8 @@ class QuadCollector:
         relation = predicate.value
         head = self._name(subject)
         if isinstance(object_, ox.Literal):
-            if relation == LABEL_IRI:
-                self._names.add_label(head, object_.value, object_.language)
+            if self._names.is_name(relation):
+                self._names.add_label(head, relation, object_.value, object_.language)
             if not self._keeps_literals:
                 self.tally.literals_skipped += 1
                 return

@@ -25,6 +25,7 @@ from gamma_kg.data.rdf import read_rdf
 from gamma_kg.data.streams import open_input, refuse_foreign
 from gamma_kg.data.tables import read_table
 from gamma_kg.data.vocabulary import Vocabulary
+from gamma_kg.data.wide import read_wide
 from gamma_kg.errors import ConfigError, DataError, did_you_mean
 
 __all__ = ["EncodedTriples", "ReadOptions", "ReadReport", "encode_frame", "encode_triples", "read_triples"]
@@ -79,15 +80,20 @@ def _read_files(paths: list[Path | None], encoder: TripleEncoder, tally: Tally) 
                 tally.files.append(opened.name)
                 kind = find_format(opened, path, tally.options)
                 if kind == "parquet":
-                    read_parquet(opened, path, encoder, tally)
+                    if tally.options.id_column is None:
+                        read_parquet(opened, path, encoder, tally)
+                    else:
+                        read_wide(opened, path, kind, encoder, tally)
                     continue
                 refuse_foreign(opened)
-                if kind in ("tsv", "csv", "txt"):
+                if tally.options.id_column is not None:
+                    read_wide(opened, path, kind, encoder, tally)
+                elif kind in ("tsv", "csv", "txt"):
                     read_table(opened, kind, encoder, tally)
                 elif kind == "jsonl":
                     read_json_lines(opened, encoder, tally)
                 else:
-                    names = names or RdfNames()
+                    names = names or RdfNames(tally.options.label_properties, tally.options.languages)
                     # Blank nodes are local to a file: two files may both have a _:b0.
                     scope = f"file{number}-" if len(paths) > 1 else ""
                     read_rdf(opened, kind, encoder, tally, names, scope)
@@ -131,7 +137,7 @@ def encode_triples(
     for columns, found, fixed in (([0, 2], found_entities, given[0]), ([1], found_relations, given[1])):
         if fixed is not None:
             # The lookup also finds names that are not in the fixed list, and complains.
-            fixed_ids = np.fromiter(map(fixed.id, found), dtype=np.int64, count=len(found))
+            fixed_ids = np.fromiter((fixed.id(name, exact=True) for name in found), dtype=np.int64, count=len(found))
             encoded[:, columns] = fixed_ids[encoded[:, columns]]
             fixed.check_distinct()
     report = ReadReport(rows=len(encoded))
@@ -149,7 +155,10 @@ def _name(name: Any, number: int | None = None) -> str:
         raise DataError(f"{where}names must be text or whole numbers, got {name!r}")
     if name == "":
         raise DataError(f"{where}a name is empty")
-    return str(name)
+    text = str(name)
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise DataError(f"{where}the name {name!r} holds half a character (a lone surrogate)")
+    return text
 
 
 def _plain(encoder: TripleEncoder) -> tuple[Vocabulary, Vocabulary]:

@@ -21,7 +21,7 @@ from gamma_kg.errors import DataError
 
 # Pages only fit together under one order; labels are wanted even when literals are not.
 PAGE_QUERY = """SELECT ?s ?p ?o WHERE {{ ?s ?p ?o . {kept} }} ORDER BY ?s ?p ?o LIMIT {limit} OFFSET {offset}"""
-ONLY_LINKS = "FILTER(!isLiteral(?o) || ?p = <http://www.w3.org/2000/01/rdf-schema#label>)"
+ONLY_LINKS = "FILTER(!isLiteral(?o) || ?p IN ({names}))"
 RESULTS = "application/sparql-results+json"
 FIRST_WAIT_SECONDS = 0.5
 
@@ -30,10 +30,12 @@ def read_endpoint(url: str, encoder: TripleEncoder, tally: Tally) -> RdfNames:
     """Reads all triples of the endpoint's default graph, at most `options.limit` of them."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise DataError(f"a SPARQL endpoint is written sparql:https://host/path, got {url!r}")
-    options, names = tally.options, RdfNames()
+    options = tally.options
+    names = RdfNames(options.label_properties, options.languages)
     tally.files.append(url)
     collector = QuadCollector(encoder, tally, names)
-    kept = "" if options.literals == "as-entities" else ONLY_LINKS
+    named_by = ", ".join(f"<{iri}>" for iri in names.properties)
+    kept = "" if options.literals == "as-entities" else ONLY_LINKS.format(names=named_by)
     offset = 0
     while True:
         size = options.page_size if options.limit is None else min(options.page_size, options.limit - offset)

@@ -15,7 +15,7 @@ from itertools import chain
 import numpy as np
 import polars as pl
 
-from gamma_kg.data.columns import ROLES, by_choice, by_header_names, unclear
+from gamma_kg.data.columns import HEADER_NAMES, ROLES, by_choice, by_header_names, folded, unclear
 from gamma_kg.data.encoder import TripleEncoder
 from gamma_kg.data.options import Tally
 from gamma_kg.data.streams import Input, line_chunks
@@ -33,41 +33,69 @@ class Layout:
     separator: str | None
     is_quoted: bool
     count: int
-    positions: tuple[int, int, int]
+    positions: tuple[int, ...]
     has_header: bool
+    relation: str | None = None
+    """Set for a list of edges: `positions` are head and tail, and this is the relation of all of them."""
 
     @property
     def wanted(self) -> str:
         """'3 tab-separated columns (head, relation, tail)'."""
         word = "whitespace-separated" if self.separator is None else SEPARATOR_WORDS[self.separator]
-        return f"{self.count} {word} columns" + (" (head, relation, tail)" if self.count == 3 else "")
+        roles = {3: " (head, relation, tail)", 2: " (head, tail)"} if len(self.positions) == self.count else {}
+        return f"{self.count} {word} columns{roles.get(self.count, '')}"
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return ROLES if self.relation is None else ("head", "tail")
 
 
 def read_table(opened: Input, kind: str, encoder: TripleEncoder, tally: Tally) -> None:
     """Reads a whole text table of the given kind ("tsv", "csv", "txt") into the encoder."""
+    first, chunks = _first_chunk(opened, tally)
+    layout = find_layout(opened, kind, first, tally)
+    reader = _TableReader(opened, layout, encoder, tally)
+    reader.read(chain([first], chunks))
+
+
+def read_header_and_rows(opened: Input, kind: str, tally: Tally) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """The header of a table and its rows with their line numbers; rows of another length are bad lines."""
+    first, chunks = _first_chunk(opened, tally)
+    text = next(line for _, line in _numbered_lines(first) if line.strip())
+    separator = _separator(kind, text, least=2)
+    header = _cells(text, separator, kind == "csv")
+    layout = Layout(separator, kind == "csv", len(header), tuple(range(len(header))), True)
+    reader = _TableReader(opened, layout, TripleEncoder(), tally)
+    return header, reader.sound_rows(chain([first], chunks))
+
+
+def _first_chunk(opened: Input, tally: Tally) -> tuple[tuple[int, bytes], Iterator[tuple[int, bytes]]]:
     chunks = line_chunks(opened, tally.options.encoding)
     first = next(chunks, None)
     while first is not None and not first[1].strip():
         first = next(chunks, None)
     if first is None:
         raise DataError(f"{opened.name}: the file is empty; expected one triple a line (head, relation, tail)")
-    layout = find_layout(opened, kind, first, tally)
-    reader = _TableReader(opened, layout, encoder, tally)
-    reader.read(chain([first], chunks))
+    return first, chunks
+
+
+def _separator(kind: str, text: str, least: int) -> str | None:
+    if kind == "csv":
+        return max(CSV_SEPARATORS, key=lambda s: (_split_quoted(text, s) >= least, -CSV_SEPARATORS.index(s)))
+    return None if "\t" not in text and kind == "txt" and len(text.split()) == least else "\t"
 
 
 def find_layout(opened: Input, kind: str, first: tuple[int, bytes], tally: Tally) -> Layout:
     """Looks at the first line that is not blank, and at what the caller asked for."""
     options = tally.options
     number, text = next((n, s) for n, s in _numbered_lines(first) if s.strip())
-    separator: str | None = "\t"
-    if kind == "csv":
-        separator = max(CSV_SEPARATORS, key=lambda s: (_split_quoted(text, s) >= 3, -CSV_SEPARATORS.index(s)))
-    elif "\t" not in text and kind == "txt" and len(text.split()) == 3:
-        separator = None
     is_quoted = kind == "csv"
-    cells = _cells(text, separator, is_quoted)
     where = f"{opened.name} line {number}"
+    if options.edge_relation is not None:
+        separator = _separator(kind, text, least=2)
+        return _edge_layout(_cells(text, separator, is_quoted), separator, is_quoted, where, tally)
+    separator = _separator(kind, text, least=3)
+    cells = _cells(text, separator, is_quoted)
     known = by_header_names(cells)
     header = options.header
     if options.columns is not None:
@@ -82,12 +110,28 @@ def find_layout(opened: Input, kind: str, first: tuple[int, bytes], tally: Tally
             positions = (0, 1, 2)
         elif len(cells) < 3:
             words = Layout(separator, is_quoted, 3, (0, 1, 2), False).wanted
-            raise DataError(f"{where}: expected {words}, found {len(cells)}")
+            edges = "; if each line is an edge, name their relation (edge_relation linked)" if len(cells) == 2 else ""
+            raise DataError(f"{where}: expected {words}, found {len(cells)}{edges}")
         else:
             raise DataError(f"{where}: {unclear(len(cells))}")
     if not has_header and kind == "csv":
-        tally.notes.append(f"{where} was read as a triple; if it names the columns, say so (columns a,b,c)")
+        tally.doubts.append(f"{where} was read as a triple; if it names the columns, say so (columns a,b,c)")
     return Layout(separator, is_quoted, len(cells), positions, has_header)
+
+
+def _edge_layout(cells: list[str], separator: str | None, is_quoted: bool, where: str, tally: Tally) -> Layout:
+    """A list of edges: two columns, or the two that were named."""
+    options = tally.options
+    if options.columns is not None:
+        positions = by_choice(options.columns, cells, where, ("head", "tail"))
+        has_header = any(isinstance(column, str) for column in options.columns) or bool(options.header)
+    else:
+        if len(cells) != 2:
+            raise DataError(f"{where}: a list of edges has 2 columns (head, tail), found {len(cells)}; name the two")
+        names = [folded(cell) for cell in cells]
+        known = names[0] in HEADER_NAMES["head"] and names[1] in HEADER_NAMES["tail"]
+        positions, has_header = (0, 1), known if options.header is None else options.header
+    return Layout(separator, is_quoted, len(cells), positions, has_header, options.edge_relation)
 
 
 class _TableReader:
@@ -97,15 +141,27 @@ class _TableReader:
         self._encoder = encoder
         self._tally = tally
         self._header_pending = layout.has_header
+        self._nulls = list(tally.options.null_values)
 
     def read(self, chunks: Iterator[tuple[int, bytes]]) -> None:
         for number, chunk in chunks:
             if self._header_pending:
                 number, chunk = self._without_header(number, chunk)
             if self._layout.is_quoted and b'"' in chunk:
-                self._read_quoted(number, chunk, chunks)
+                self._read_rows(self._quoted_rows(number, chunk, chunks))
             elif not self._read_fast(chunk):
                 self._read_rows(self._split_lines(number, chunk))
+
+    def sound_rows(self, chunks: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
+        """Line number and cells of every row with the right number of them."""
+        for number, chunk in chunks:
+            if self._header_pending:
+                number, chunk = self._without_header(number, chunk)
+            is_quoted = self._layout.is_quoted and b'"' in chunk
+            rows = self._quoted_rows(number, chunk, chunks) if is_quoted else self._split_lines(number, chunk)
+            for line, cells in rows:
+                if self._has_all_cells(line, cells):
+                    yield line, cells
 
     def _without_header(self, number: int, chunk: bytes) -> tuple[int, bytes]:
         self._header_pending = False
@@ -130,6 +186,13 @@ class _TableReader:
             columns = [column.str.strip_chars() for column in columns]
         if any(column.null_count() or (column == "").any() for column in columns):
             return False
+        if self._nulls:
+            is_null = pl.DataFrame({str(i): column.is_in(self._nulls) for i, column in enumerate(columns)})
+            kept = ~is_null.select(pl.any_horizontal(pl.all()).alias("null"))["null"]
+            self._tally.nulls_skipped += len(kept) - int(kept.sum())
+            columns = [column.filter(kept) for column in columns]
+        if layout.relation is not None:
+            columns.insert(1, pl.Series([layout.relation]).new_from_index(0, len(columns[0])))
         self._encoder.add(*columns)
         return True
 
@@ -146,16 +209,25 @@ class _TableReader:
 
     def _triple(self, number: int, cells: list[str]) -> tuple[str, str, str] | None:
         layout = self._layout
-        where = f"{self._input.name} line {number}"
-        if len(cells) != layout.count:
-            self._tally.bad(f"{where}: expected {layout.wanted}, found {len(cells)}")
+        if not self._has_all_cells(number, cells):
             return None
-        head, relation, tail = (cells[i] for i in layout.positions)
-        for role, position, name in zip(ROLES, layout.positions, (head, relation, tail), strict=True):
+        names = [cells[i] for i in layout.positions]
+        if self._nulls and any(not name or name in self._nulls for name in names):
+            self._tally.nulls_skipped += 1
+            return None
+        for role, position, name in zip(layout.roles, layout.positions, names, strict=True):
             if not name:
-                self._tally.bad(f"{where} column {position + 1}: the {role} is empty")
+                self._tally.bad(f"{self._input.name} line {number} column {position + 1}: the {role} is empty")
                 return None
-        return head, relation, tail
+        if layout.relation is not None:
+            names.insert(1, layout.relation)
+        return names[0], names[1], names[2]
+
+    def _has_all_cells(self, number: int, cells: list[str]) -> bool:
+        if len(cells) == self._layout.count:
+            return True
+        self._tally.bad(f"{self._input.name} line {number}: expected {self._layout.wanted}, found {len(cells)}")
+        return False
 
     def _split_lines(self, number: int, chunk: bytes) -> Iterator[tuple[int, list[str]]]:
         for line, text in _numbered_lines((number, chunk)):
@@ -163,7 +235,9 @@ class _TableReader:
                 cells = text.split(self._layout.separator)
                 yield line, [cell.strip() for cell in cells] if self._layout.is_quoted else cells
 
-    def _read_quoted(self, number: int, chunk: bytes, chunks: Iterator[tuple[int, bytes]]) -> None:
+    def _quoted_rows(
+        self, number: int, chunk: bytes, chunks: Iterator[tuple[int, bytes]]
+    ) -> Iterator[tuple[int, list[str]]]:
         """Rows in which cells may be quoted and hold separators or line ends, also across chunks."""
         fed = 0
 
@@ -176,21 +250,18 @@ class _TableReader:
         assert self._layout.separator is not None
         reader = csv.reader(lines(), delimiter=self._layout.separator, strict=True, skipinitialspace=True)
 
-        def rows() -> Iterator[tuple[int, list[str]]]:
-            while True:
-                start = number + reader.line_num
-                try:
-                    cells = next(reader)
-                except StopIteration:
-                    return
-                except csv.Error as error:
-                    trouble = _csv_trouble(error, number + reader.line_num - 1)
-                    self._tally.bad(f"{self._input.name} line {start}: {trouble}")
-                    continue
-                if cells and (len(cells) > 1 or cells[0].strip()):
-                    yield start, [cell.strip() for cell in cells]
-
-        self._read_rows(rows())
+        while True:
+            start = number + reader.line_num
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                trouble = _csv_trouble(error, number + reader.line_num - 1)
+                self._tally.bad(f"{self._input.name} line {start}: {trouble}")
+                continue
+            if cells and (len(cells) > 1 or cells[0].strip()):
+                yield start, [cell.strip() for cell in cells]
 
 
 def _csv_trouble(error: csv.Error, end: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import overload
 
 from gamma_kg.data.search import AlphabeticalOrder, alphabetical, folded, in_batches
@@ -23,12 +23,20 @@ class Names(Sequence[str], ABC):
     kind: str
 
     @abstractmethod
-    def id(self, name: str) -> int:
-        """The id of `name`; an unknown name raises `UnknownNameError`, which suggests the nearest ones."""
+    def id(self, name: str, *, exact: bool = False) -> int:
+        """The id of `name`; an unknown name raises `UnknownNameError`, which suggests the nearest ones.
+
+        Case is ignored where only one name fits, unless `exact`.
+        """
 
     @abstractmethod
     def identifier(self, index: int) -> str:
         """What the data calls the thing with this id: the full IRI for RDF, the name itself otherwise."""
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether `identifier` gives RDF terms: IRIs, blank nodes (_:x) and literals ("x"@en), not plain names."""
+        return False
 
     @abstractmethod
     def search(self, prefix: str, limit: int = 10) -> list[str]:
@@ -42,7 +50,11 @@ class Names(Sequence[str], ABC):
         """The error for a name that is not here."""
         found = self.nearest(name) if isinstance(name, str) else []
         hint = f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
-        return UnknownNameError(f"no {self.kind} is named {name!r} among {len(self)}{hint}")
+        if not found and self.kind == "relation":
+            # There are few relations: the first ones show what a name looks like here.
+            hint = f"; there are {', '.join(map(repr, self[:5]))}{' …' if len(self) > 5 else ''}"
+        where = LISTED_BY.get(self.kind, "")
+        return UnknownNameError(f"no {self.kind} is named {name!r} among {len(self)}{hint}{where}")
 
     def ambiguous(self, name: str, meant: Sequence[str]) -> UnknownNameError:
         """The error for an alias that several things share."""
@@ -53,9 +65,10 @@ class Names(Sequence[str], ABC):
 class Vocabulary(Names):
     """An immutable list of distinct names in memory; `id(name)` is the position of a name.
 
-    `kind` ("entity", "relation") only serves the error texts. `identifiers` are the names by which the data
-    calls the same things (full IRIs), one per name; `aliases` are further lists of names, one per id each,
-    empty where there is none. `id` understands them all; a name that means two things is an error.
+    `kind` ("entity", "relation") only serves the error texts. `identifiers` are the RDF terms by which the data
+    calls the same things (full IRIs), one per name; `aliases` are further lists of names, one per id each, empty
+    where there is none; `alternatives` are further (id, name) pairs. `id` understands them all, and another case where
+    that means one thing; a name that means two things is an error.
     """
 
     def __init__(
@@ -65,13 +78,16 @@ class Vocabulary(Names):
         *,
         identifiers: Sequence[str] | None = None,
         aliases: Sequence[Sequence[str]] = (),
+        alternatives: Sequence[tuple[int, str]] = (),
     ) -> None:
         self._names = list(names)
         self.kind = kind
         self._identifiers = identifiers
         self._alias_lists = [*([] if identifiers is None else [identifiers]), *aliases]
+        self._alternatives = alternatives
         self._ids: dict[str, int] | None = None
         self._alias_ids: dict[str, int] | None = None
+        self._folded_ids: dict[str, int] | None = None
         for others in self._alias_lists:
             if len(others) != len(self._names):
                 raise ValueError(f"{len(self._names)} names, but {len(others)} identifiers or aliases")
@@ -101,21 +117,31 @@ class Vocabulary(Names):
     def __repr__(self) -> str:
         return f"Vocabulary({len(self)} {self.kind} names)"
 
-    def id(self, name: str) -> int:
-        """The id of `name`; an unknown name raises `UnknownNameError`, which suggests the nearest ones."""
-        found = self._index().get(name)
-        if found is not None:
-            return found
-        found = self._aliased(name) if isinstance(name, str) else UNKNOWN
+    @property
+    def has_terms(self) -> bool:
+        return self._identifiers is not None
+
+    def id(self, name: str, *, exact: bool = False) -> int:
+        found = self._index().get(name, UNKNOWN) if isinstance(name, str) else UNKNOWN
+        if found == UNKNOWN and isinstance(name, str):
+            found = self._aliased(name)
+            if found == UNKNOWN and not exact:
+                found = self._in_any_case(name)
         if found == AMBIGUOUS:
             raise self.ambiguous(name, [self._names[i] for i in self._bearers(name)])
-        if found < 0:
+        if found == UNKNOWN:
             raise self.unknown(name)
         return found
 
     def identifier(self, index: int) -> str:
         """What the data calls the thing with this id: the full IRI for RDF, the name itself otherwise."""
         return self._names[index] if self._identifiers is None else self._identifiers[index]
+
+    def further_names(self) -> Iterator[tuple[int, str]]:
+        """Every other name that `id` understands, identifiers first: (id, name); a name may come more than once."""
+        for others in self._alias_lists:
+            yield from ((i, other) for i, other in enumerate(others) if other)
+        yield from self._alternatives
 
     def check_distinct(self) -> None:
         """Raises `DataError` if a name is listed twice."""
@@ -133,14 +159,13 @@ class Vocabulary(Names):
 
     def _aliased(self, name: str) -> int:
         """The id behind an identifier or alias; negative if there is none (UNKNOWN) or more than one (AMBIGUOUS)."""
-        if not self._alias_lists:
+        if not self._alias_lists and not self._alternatives:
             return UNKNOWN
         if self._alias_ids is None:
             self._alias_ids = {}
-            for others in self._alias_lists:
-                for i, other in enumerate(others):
-                    if other and self._alias_ids.setdefault(other, i) != i:
-                        self._alias_ids[other] = AMBIGUOUS
+            for i, other in self.further_names():
+                if self._alias_ids.setdefault(other, i) != i:
+                    self._alias_ids[other] = AMBIGUOUS
             # IRIs are never ambiguous, whatever labels say.
             self._alias_ids.update({other: i for i, other in enumerate(self._identifiers or ())})
         found = self._alias_ids.get(name, UNKNOWN)
@@ -148,8 +173,21 @@ class Vocabulary(Names):
             found = self._alias_ids.get(name[1:-1], UNKNOWN)
         return found
 
+    def _in_any_case(self, name: str) -> int:
+        """The id of the one name that differs by case alone."""
+        if self._folded_ids is None:
+            self._folded_ids = {}
+            for i, other in chain(enumerate(self._names), self.further_names()):
+                if self._folded_ids.setdefault(folded(other), i) != i:
+                    self._folded_ids[folded(other)] = AMBIGUOUS
+        return self._folded_ids.get(folded(name), UNKNOWN)
+
     def _bearers(self, name: str) -> list[int]:
-        return sorted({i for others in self._alias_lists for i, other in enumerate(others) if other == name})
+        exact = {i for i, other in chain(enumerate(self._names), self.further_names()) if other == name}
+        if exact:
+            return sorted(exact)
+        wanted = folded(name)
+        return sorted({i for i, o in chain(enumerate(self._names), self.further_names()) if folded(o) == wanted})
 
     def search(self, prefix: str, limit: int = 10) -> list[str]:
         return self._order.starting_with(prefix, limit)
@@ -170,3 +208,8 @@ class Vocabulary(Names):
 
 UNKNOWN = -1
 AMBIGUOUS = -2
+# The end of "no … is named", where a graph has more names than an error can list.
+LISTED_BY = {
+    "relation": " (`gamma describe GRAPH` lists them)",
+    "entity": " (`gamma describe GRAPH --search WORD` finds names)",
+}

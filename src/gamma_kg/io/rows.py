@@ -1,7 +1,9 @@
-"""Predicted facts to files: TSV, CSV, JSON lines, Parquet or N-Triples, chosen by the file's ending.
+"""Predicted facts to files: TSV, CSV, JSON lines, Parquet, N-Triples or Turtle, chosen by the file's ending.
 
-In N-Triples every fact is written as a triple and, reified (rdf:Statement), with its probability, score and rank,
-which every RDF store understands. Names that are no IRIs become urn:gamma: names. Files appear whole or not at all.
+Tables carry both what people call a thing (head, relation, tail) and what the data calls it (head_id, relation_id,
+tail_id: the full IRI for RDF). In RDF each fact is a statement with its probability (`rdf_rows.py`).
+CSV is what spreadsheets open, so cells that one would run as a formula get an apostrophe in front; the other formats
+hold names as they are. Files appear whole or not at all.
 """
 
 from __future__ import annotations
@@ -10,41 +12,66 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from gamma_kg.errors import DataError, did_you_mean
 from gamma_kg.io.atomic import write_whole
+from gamma_kg.io.rdf_rows import write_ntriples, write_turtle
+from gamma_kg.io.shown import spreadsheet_text
 
 if TYPE_CHECKING:
     from gamma_kg.graph.graph import KnowledgeGraph
 
 Row = Mapping[str, Any]
 
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-GAMMA = "urn:gamma:vocabulary:"
-XSD_TYPES = {float: "double", int: "integer", bool: "boolean"}
 
+def write_rows(path: str | Path, rows: Iterable[Row], kg: KnowledgeGraph, *, asserted: bool = False) -> int:
+    """Writes rows that have at least head, relation and tail; returns how many.
 
-def write_rows(path: str | Path, rows: Iterable[Row], kg: KnowledgeGraph) -> int:
-    """Writes rows that have at least head, relation and tail; returns how many."""
+    `asserted` is for RDF: the facts themselves are written too, not only statements about them.
+    """
     path = Path(path)
-    check_ending(path)
+    check_ending(path, asserted=asserted)
     counted = _Counted(rows)
-    write_whole(path, lambda file: WRITERS[_ending(path)](file, counted, kg, path.name.endswith(".gz")))
+    ending, is_packed = _ending(path), path.name.lower().endswith(".gz")
+
+    def write(file: Path) -> None:
+        if ending in RDF_WRITERS:
+            with _open(file, is_packed) as stream:
+                RDF_WRITERS[ending](stream, counted, kg, asserted)
+        elif ending == ".parquet":
+            _write_parquet(file, identified(counted, kg))
+        else:
+            with _open(file, is_packed) as stream:
+                TEXT_WRITERS[ending](stream, identified(counted, kg))
+
+    write_whole(path, write)
     return counted.count
 
 
-def check_ending(path: Path) -> None:
+def identified(rows: Iterable[Row], kg: KnowledgeGraph) -> Iterator[dict[str, Any]]:
+    """Rows with what the data calls head, relation and tail."""
+    for row in rows:
+        yield {
+            **row,
+            "head_id": kg.entities.identifier(kg.entity_id(row["head"])),
+            "relation_id": kg.relations.identifier(kg.relation_id(row["relation"])),
+            "tail_id": kg.entities.identifier(kg.entity_id(row["tail"])),
+        }
+
+
+def check_ending(path: Path, *, asserted: bool = False) -> None:
     """Refuses an ending for which there is no writer, before any work is done."""
     ending = _ending(path)
-    if ending not in WRITERS:
-        hint = did_you_mean(ending, WRITERS) or f": choose from {' '.join(WRITERS)}, also with .gz"
+    if ending not in ENDINGS:
+        hint = did_you_mean(ending, ENDINGS) or f": choose from {' '.join(ENDINGS)}, also with .gz"
         raise DataError(f"{path}: no format of the ending {ending or '(none)'!r} can be written{hint}")
-    if ending == ".parquet" and path.name.endswith(".gz"):
+    if ending == ".parquet" and path.name.lower().endswith(".gz"):
         raise DataError(f"{path}: Parquet is packed already; leave .gz away")
+    if asserted and ending not in RDF_WRITERS:
+        raise DataError(f"{path}: only RDF can assert facts ({' '.join(RDF_WRITERS)}); a table lists them anyway")
 
 
 def _ending(path: Path) -> str:
@@ -67,74 +94,56 @@ def _open(path: Path, is_packed: bool) -> IO[str]:
     return path.open("w", encoding="utf-8", newline="")
 
 
-def _write_json_lines(path: Path, rows: Iterable[Row], kg: KnowledgeGraph, is_packed: bool) -> None:
-    with _open(path, is_packed) as file:
-        for row in rows:
-            file.write(json.dumps(dict(row), ensure_ascii=False) + "\n")
+def write_json_lines(file: IO[str], rows: Iterable[Row]) -> None:
+    """One object a row."""
+    for row in rows:
+        file.write(json.dumps(dict(row), ensure_ascii=False) + "\n")
 
 
-def _write_csv(path: Path, rows: Iterable[Row], kg: KnowledgeGraph, is_packed: bool) -> None:
-    with _open(path, is_packed) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        for i, row in enumerate(rows):
-            if i == 0:
-                writer.writerow(row)
-            writer.writerow(_cell(cell) for cell in row.values())
+def write_csv(file: IO[str], rows: Iterable[Row]) -> None:
+    """A table for spreadsheets, with a header."""
+    writer = csv.writer(file, lineterminator="\n")
+    for i, row in enumerate(rows):
+        if i == 0:
+            writer.writerow(row)
+        cells = (_cell(cell) for cell in row.values())
+        writer.writerow(spreadsheet_text(cell) if isinstance(cell, str) else cell for cell in cells)
 
 
-def _write_tsv(path: Path, rows: Iterable[Row], kg: KnowledgeGraph, is_packed: bool) -> None:
-    with _open(path, is_packed) as file:
-        for i, row in enumerate(rows):
-            if i == 0:
-                file.write("\t".join(row) + "\n")
-            # TSV has no quoting: white space that would break the table becomes a blank.
-            cells = [str(_cell(cell)).replace("\t", " ").replace("\n", " ").replace("\r", " ") for cell in row.values()]
-            file.write("\t".join(cells) + "\n")
+def write_tsv(file: IO[str], rows: Iterable[Row]) -> None:
+    """A plain table, with a header."""
+    for i, row in enumerate(rows):
+        if i == 0:
+            file.write("\t".join(row) + "\n")
+        file.write("\t".join(_plain_cell(cell) for cell in row.values()) + "\n")
 
 
-def _write_parquet(path: Path, rows: Iterable[Row], kg: KnowledgeGraph, is_packed: bool) -> None:
+def _write_parquet(path: Path, rows: Iterable[Row]) -> None:
     import polars as pl
 
     columns = [{name: _cell(cell) for name, cell in row.items()} for row in rows]
-    frame = pl.DataFrame(columns) if columns else pl.DataFrame(schema=["head", "relation", "tail"])
+    empty = pl.DataFrame(schema=dict.fromkeys(("head", "relation", "tail"), pl.String))
+    frame = pl.DataFrame(columns, infer_schema_length=None) if columns else empty
     frame.write_parquet(path)
-
-
-def _write_ntriples(path: Path, rows: Iterable[Row], kg: KnowledgeGraph, is_packed: bool) -> None:
-    with _open(path, is_packed) as file:
-        for number, row in enumerate(rows):
-            head, tail = (_term(kg.entities.identifier(kg.entity_id(row[end]))) for end in ("head", "tail"))
-            relation = _term(kg.relations.identifier(kg.relation_id(row["relation"])))
-            fact = f"_:fact{number}"
-            lines = [f"{head} {relation} {tail}", f"{fact} <{RDF}type> <{RDF}Statement>"]
-            for name, term in (("subject", head), ("predicate", relation), ("object", tail)):
-                lines.append(f"{fact} <{RDF}{name}> {term}")
-            for name, cell in row.items():
-                if type(cell) in XSD_TYPES:
-                    text = str(cell).lower() if isinstance(cell, bool) else str(cell)
-                    kind = XSD_TYPES[type(cell)]
-                    lines.append(f'{fact} <{GAMMA}{name}> "{text}"^^<http://www.w3.org/2001/XMLSchema#{kind}>')
-            file.write("".join(line + " .\n" for line in lines))
 
 
 def _cell(cell: Any) -> Any:
     return json.dumps(cell, ensure_ascii=False) if isinstance(cell, dict | list) else cell
 
 
-def _term(name: str) -> str:
-    """A name of the graph as an N-Triples term."""
-    if name.startswith(("_:", '"')):
-        return name
-    if "://" in name or name.startswith("urn:"):
-        return f"<{quote(name, safe=IRI_CHARACTERS)}>"
-    return f"<urn:gamma:{quote(name, safe='')}>"
+def _plain_cell(cell: Any) -> str:
+    # TSV has no quoting: white space that would break the table becomes a blank.
+    text = "" if cell is None else str(_cell(cell))
+    return text.replace("\t", " ").replace("\n", " ").replace("\r", " ")
 
 
-IRI_CHARACTERS = ":/?#[]@!$&'()*+,;=-._~%"
-WRITERS: dict[str, Callable[[Path, Iterable[Row], KnowledgeGraph, bool], None]] = {
-    ".tsv": _write_tsv,
-    ".csv": _write_csv,
-    ".jsonl": _write_json_lines,
-    ".parquet": _write_parquet,
-    ".nt": _write_ntriples,
+TEXT_WRITERS: dict[str, Callable[[IO[str], Iterable[Row]], None]] = {
+    ".tsv": write_tsv,
+    ".csv": write_csv,
+    ".jsonl": write_json_lines,
 }
+RDF_WRITERS: dict[str, Callable[[IO[str], Iterable[Row], KnowledgeGraph, bool], None]] = {
+    ".nt": write_ntriples,
+    ".ttl": write_turtle,
+}
+ENDINGS = (*TEXT_WRITERS, ".parquet", *RDF_WRITERS)

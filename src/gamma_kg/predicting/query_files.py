@@ -24,35 +24,61 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.io.journal import Journal
 from gamma_kg.io.rows import check_ending, write_rows
 from gamma_kg.predicting.fingerprint import run_fingerprint
-from gamma_kg.predicting.predictor import Predictor, Query
+from gamma_kg.predicting.predictor import Prediction, Predictor, Query
 
 ASKED = ("", "?", None)
 BLOCK_QUERIES = 64
 
 
-def read_queries(path: str | Path) -> list[tuple[str, Query]]:
-    """(where it stands, query) for every row of a TSV, CSV, JSON lines or Parquet file, or `-`."""
+def read_queries(path: str | Path, complaints: list[str] | None = None) -> list[tuple[str, Query]]:
+    """(where it stands, query) for every row of a TSV, CSV, JSON lines or Parquet file, or `-`.
+
+    The first bad line is an error, unless there is a list for `complaints`: then it is left out and said there.
+    """
     file = None if str(path) == "-" else Path(path)
+    queries: list[tuple[str, Query]] = []
+    order: Sequence[int] | None = None
     with open_input(file, lambda num_bytes: None) as opened:
         kind = find_format(opened, file, ReadOptions())
-        if kind == "parquet":
-            frame = _parquet(opened)
-            rows = [(f"{opened.name} row {i}", list(row)) for i, row in enumerate(frame.rows(), 1)]
-            rows.insert(0, (opened.name, list(frame.columns)))
-        else:
-            refuse_foreign(opened)
-            rows = list(_json_rows(opened) if kind == "jsonl" else _text_rows(opened, kind))
-    order: Sequence[int] | None = None
-    if rows:
-        first = [str(cell) for cell in rows[0][1]]
-        order = by_header_names(first) if len(first) >= 3 else None
-        is_pair_header = [cell.strip().lower() for cell in first] == ["head", "relation"]
-        if order is not None or is_pair_header or kind == "parquet":
-            rows = rows[1:]
-    queries = [(where, _query(where, cells, order)) for where, cells in rows]
+        for at, (where, cells) in enumerate(_rows(opened, kind, complaints)):
+            if at == 0:
+                first = [str(cell) for cell in cells]
+                order = by_header_names(first) if len(first) >= 3 else None
+                is_pair_header = [cell.strip().lower() for cell in first] == ["head", "relation"]
+                if order is not None or is_pair_header or kind == "parquet":
+                    continue
+            try:
+                queries.append((where, _query(where, cells, order)))
+            except DataError as error:
+                _bad(error, complaints)
     if not queries:
-        raise DataError(f"{path}: no queries found; expected rows of head, relation, tail with one of them empty or ?")
+        skipped = f" ({len(complaints)} bad lines skipped, first: {complaints[0]})" if complaints else ""
+        raise DataError(
+            f"{path}: no queries found{skipped}; expected rows of head, relation, tail with one of them empty or ?"
+        )
     return queries
+
+
+def known_queries(
+    kg: KnowledgeGraph, queries: Sequence[tuple[str, Query]], complaints: list[str] | None = None
+) -> list[tuple[str, Query]]:
+    """The queries whose names the graph knows; an unknown name is a bad line."""
+    known = []
+    for where, query in queries:
+        try:
+            check_query(kg, query, where)
+            known.append((where, query))
+        except DataError as error:
+            _bad(error, complaints)
+    if not known:
+        raise DataError(f"none of the {len(queries)} queries has names of this graph; first: {(complaints or [''])[0]}")
+    return known
+
+
+def _bad(error: DataError, complaints: list[str] | None) -> None:
+    if complaints is None:
+        raise error
+    complaints.append(str(error))
 
 
 def answer_queries(
@@ -65,13 +91,14 @@ def answer_queries(
     include_known: bool = False,
     progress: Callable[[int, int], None] | None = None,
     memory: str | int | None = None,
+    asserted: bool = False,
 ) -> int:
     """Answers all queries and writes `out` (see `gamma_kg.io.rows`); returns the number of rows.
 
     What is done stands in `out`.progress until the end: the same call goes on from there.
     """
     out = Path(out)
-    check_ending(out)
+    check_ending(out, asserted=asserted)
     for where, query in queries:
         check_query(kg, query, where)
     options = {"top_k": top_k, "include_known": include_known, "queries": [list(query) for _, query in queries]}
@@ -82,17 +109,7 @@ def answer_queries(
             if progress is not None:
                 progress(len(done), len(queries))
             block = [query for _, query in queries[len(done) : len(done) + BLOCK_QUERIES]]
-            answers: list[list[dict[str, Any]]] = [[] for _ in block]
-            for position, predictions in model.predict_many(
-                kg, block, top_k=top_k, include_known=include_known, memory=memory
-            ):
-                answers[position] = [
-                    {
-                        "head": p.head, "relation": p.relation, "tail": p.tail, "asked": _asked(block[position]),
-                        "rank": rank, "probability": p.probability, "score": p.score, "known": p.known,
-                    }
-                    for rank, p in enumerate(predictions, 1)
-                ]  # fmt: skip
+            answers = _answer_block(model, kg, block, top_k, include_known, memory)
             journal.add({"answers": answers})
             done.extend(answers)
     except BaseException:
@@ -100,9 +117,53 @@ def answer_queries(
         raise
     if progress is not None:
         progress(len(done), len(queries))
-    count = write_rows(out, (row for rows in done for row in rows), kg)
+    count = write_rows(out, (row for rows in done for row in rows), kg, asserted=asserted)
     journal.remove()
     return count
+
+
+def answers_in_order(
+    model: Predictor,
+    kg: KnowledgeGraph,
+    queries: Sequence[tuple[str, Query]],
+    *,
+    top_k: int = 10,
+    include_known: bool = False,
+    memory: str | int | None = None,
+) -> Iterator[dict[str, Any]]:
+    """The rows that `answer_queries` writes, as they get done."""
+    for start in range(0, len(queries), BLOCK_QUERIES):
+        block = [query for _, query in queries[start : start + BLOCK_QUERIES]]
+        for rows in _answer_block(model, kg, block, top_k, include_known, memory):
+            yield from rows
+
+
+def _answer_block(
+    model: Predictor,
+    kg: KnowledgeGraph,
+    block: list[Query],
+    top_k: int,
+    include_known: bool,
+    memory: str | int | None,
+) -> list[list[dict[str, Any]]]:
+    answers: list[list[dict[str, Any]]] = [[] for _ in block]
+    for position, predictions in model.predict_many(kg, block, top_k=top_k, include_known=include_known, memory=memory):
+        answers[position] = [answer_row(block[position], rank, p) for rank, p in enumerate(predictions, 1)]
+    return answers
+
+
+def answer_row(query: Query, rank: int, p: Prediction) -> dict[str, Any]:
+    """One answer as a row of a table."""
+    return {
+        "head": p.head,
+        "relation": p.relation,
+        "tail": p.tail,
+        "asked": _asked(query),
+        "rank": rank,
+        "probability": p.probability,
+        "score": p.score,
+        "known": p.known,
+    }
 
 
 def check_query(kg: KnowledgeGraph, query: Query, where: str) -> None:
@@ -118,9 +179,16 @@ def check_query(kg: KnowledgeGraph, query: Query, where: str) -> None:
         raise DataError(f"{where}: {error}") from error
 
 
-def _parquet(opened: Input) -> pl.DataFrame:
-    with refusing_damage(opened.name):
-        return pl.read_parquet(io.BytesIO(opened.stream.read()))
+def _rows(opened: Input, kind: str, complaints: list[str] | None) -> Iterator[tuple[str, list[Any]]]:
+    """(where it stands, cells) of every row; the first one may be a header, and is one in Parquet."""
+    if kind == "parquet":
+        with refusing_damage(opened.name):
+            frame = pl.read_parquet(io.BytesIO(opened.stream.read()))
+        yield opened.name, list(frame.columns)
+        yield from ((f"{opened.name} row {i}", list(row)) for i, row in enumerate(frame.iter_rows(), 1))
+        return
+    refuse_foreign(opened)
+    yield from _json_rows(opened, complaints) if kind == "jsonl" else _text_rows(opened, kind, complaints)
 
 
 def _asked(query: Query) -> str:
@@ -140,20 +208,34 @@ def _query(where: str, cells: Sequence[Any], order: Sequence[int] | None) -> Que
     return head, relation, tail
 
 
-def _text_rows(opened: Input, kind: str) -> Iterator[tuple[str, list[str]]]:
+def _text_rows(opened: Input, kind: str, complaints: list[str] | None) -> Iterator[tuple[str, list[str]]]:
+    if kind == "csv":
+        yield from _csv_rows(opened, complaints)
+        return
     for first, chunk in line_chunks(opened):
         text = io.StringIO(chunk.decode(), newline="")
-        if kind == "csv":
-            for number, row in enumerate(csv.reader(text, skipinitialspace=True), first):
-                if row:
-                    yield f"{opened.name} line {number}", [cell.strip() for cell in row]
-        else:
-            for number, line in enumerate(text, first):
-                if line.strip():
-                    yield f"{opened.name} line {number}", line.rstrip("\r\n").split("\t")
+        for number, line in enumerate(text, first):
+            if line.strip():
+                yield f"{opened.name} line {number}", line.rstrip("\r\n").split("\t")
 
 
-def _json_rows(opened: Input) -> Iterator[tuple[str, list[Any]]]:
+def _csv_rows(opened: Input, complaints: list[str] | None) -> Iterator[tuple[str, list[str]]]:
+    lines = (line for _, chunk in line_chunks(opened) for line in io.StringIO(chunk.decode(), newline=""))
+    reader = csv.reader(lines, skipinitialspace=True, strict=True)
+    while True:
+        where = f"{opened.name} line {reader.line_num + 1}"
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            _bad(DataError(f"{where}: the quoting is broken ({error})"), complaints)
+            continue
+        if row:
+            yield where, [cell.strip() for cell in row]
+
+
+def _json_rows(opened: Input, complaints: list[str] | None) -> Iterator[tuple[str, list[Any]]]:
     for first, chunk in line_chunks(opened):
         for number, line in enumerate(chunk.splitlines(), first):
             where = f"{opened.name} line {number}"
@@ -161,10 +243,12 @@ def _json_rows(opened: Input) -> Iterator[tuple[str, list[Any]]]:
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
-                raise DataError(f"{where}: not JSON ({error})") from error
+            except (ValueError, RecursionError) as error:
+                _bad(DataError(f"{where}: not JSON ({error})"), complaints)
+                continue
             if isinstance(row, dict):
                 row = [row.get(role) for role in ROLES]
             if not isinstance(row, list):
-                raise DataError(f"{where}: expected an object or array, found {type(row).__name__}")
+                _bad(DataError(f"{where}: expected an object or array, found {type(row).__name__}"), complaints)
+                continue
             yield where, row
