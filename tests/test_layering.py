@@ -20,6 +20,7 @@ RANKS = {
             ("explain",),
             ("predicting",),
             ("__init__",),
+            ("logic",),
             ("complete", "evaluation"),
             ("training", "report"),
             ("bench",),

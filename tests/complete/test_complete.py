@@ -51,6 +51,12 @@ def test_queries_come_most_promising_first_and_only_for_the_relations_named(coun
     assert worth == sorted(worth, reverse=True)
 
 
+def test_only_facts_about_the_entities_named_are_proposed(countries: KnowledgeGraph, small_gamma: Gamma) -> None:
+    found = complete(small_gamma, countries, entities=["F"], top=1000)
+    assert found.facts and all("F" in (fact.head, fact.tail) for fact in found.facts)
+    assert found.queries_in_all < complete(small_gamma, countries, top=1000).queries_in_all
+
+
 def test_no_known_fact_is_proposed_and_none_twice(countries: KnowledgeGraph, small_gamma: Gamma) -> None:
     found = complete(small_gamma, countries, top=1000)
     assert found.is_finished and found.facts

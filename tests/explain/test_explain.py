@@ -17,6 +17,7 @@ from gamma_kg.explain.asked import Asked, Standing
 from gamma_kg.explain.beam import best_walks
 from gamma_kg.explain.deciding import Decision, deciding_facts
 from gamma_kg.explain.gradients import edge_gradients
+from gamma_kg.explain.neighbourhood_picture import FactGroup, draw_neighbourhood
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.nn.config import GammaConfig
@@ -244,3 +245,26 @@ def test_with_all_facts_kept_nothing_changes_and_with_none_no_path_is_left(
     everything = [tuple(triple) for triple in family.triples.tolist()]
     assert asked.with_only(everything).score == pytest.approx(asked.standing.score, abs=1e-6)
     assert asked.with_only([]).score == pytest.approx(asked.without(everything).score, abs=1e-6)
+
+
+def test_without_a_fact_the_answer_is_explained_as_if_it_were_gone(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    asked = {"head": "Bob", "relation": "sibling of", "tail": "Cleo"}
+    before = small_gamma.explain(family, **asked)
+    fact = before.facts[0]
+    gone = (fact.head, fact.relation, fact.tail)
+    after = small_gamma.explain(family, **asked, without=[gone])
+    assert gone not in {(step.head, step.relation, step.tail) for path in after.paths for step in path.steps}
+    assert before.score - after.score == pytest.approx(fact.drop, abs=1e-5) and after.rank == fact.rank
+    assert after.score != before.score
+
+
+def test_a_neighbourhood_is_drawn_with_hostile_names_as_text() -> None:
+    groups = [
+        FactGroup("<script>", True, 3, ("a'b\"c", "x\x00\ud800y")),
+        FactGroup("points at", False, 12, tuple("abc")),
+    ]
+    picture = draw_neighbourhood("</svg><b>", groups, link=lambda name: f"?name={name}&x='")
+    root = ElementTree.fromstring(picture)
+    words = " ".join(root.itertext())
+    assert "</svg><b>" in words and "<script>" in words and "and 9 more" in words
+    assert not [element for element in root.iter() if element.tag.endswith("script")]

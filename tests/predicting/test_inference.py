@@ -31,6 +31,15 @@ def test_scores_come_in_the_order_of_the_queries(family: KnowledgeGraph, small_g
         torch.testing.assert_close(scores[i], alone[0], rtol=0, atol=1e-5)
 
 
+def test_a_query_has_the_same_bits_alone_and_with_others(family: KnowledgeGraph) -> None:
+    gamma = Gamma.from_pretrained()
+    source, relation = queries(family)
+    together = gamma.scores(family, source, relation)
+    for count in (1, 2, 3, 5, 17):
+        few = gamma.scores(family, source[:count], relation[:count])
+        assert torch.equal(few, together[:count]), f"{count} queries"
+
+
 def test_a_repeated_query_is_computed_once(family: KnowledgeGraph, small_gamma: Gamma) -> None:
     seen = 0
 

@@ -133,7 +133,7 @@ def test_html_page_is_well_formed_and_needs_nothing_from_outside(folders):
 def test_plots_scale_and_escape():
     bars = difference_bars({"a<b": 0.5, "c": -0.25, "zero": 0.0}, "t")
     assert "a&lt;b" in bars and bars.index("a&lt;b") < bars.index(">zero<") < bars.index(">c<")
-    assert bars.count('class="loss"') == 1
+    assert bars.count('class="loss ') == 1
     groups = grouped_bars(["x", "y"], {"m": [0.5, float("nan")]}, "t")
     assert groups.count("<title>m, ") == 1 and "m, x: 0.500" in groups
 

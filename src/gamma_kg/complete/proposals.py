@@ -64,6 +64,7 @@ def complete(
     kg: KnowledgeGraph,
     *,
     relations: Sequence[str] | None = None,
+    entities: Sequence[str] | None = None,
     top: int = 100,
     min_probability: float = 0.0,
     budget_seconds: float | None = None,
@@ -71,7 +72,7 @@ def complete(
     progress: Callable[[int, int], None] | None = None,
     memory: str | int | None = None,
 ) -> Completion:
-    """The `top` most probable facts that `kg` does not hold.
+    """The `top` most probable facts that `kg` does not hold: of these relations and about these entities, if given.
 
     Probabilities are calibrated if `model.calibrate(kg)` was called before. With a `journal` a run that was stopped,
     or whose budget was used up, goes on where it ended. `progress` gets (queries asked, queries in all).
@@ -84,7 +85,13 @@ def complete(
     chosen = range(kg.num_relations) if relations is None else [kg.relation_id(name) for name in relations]
     slots = Slots(kg)
     queries = choose_queries(kg, slots, np.unique(np.array(chosen, dtype=np.int64)))
-    options = {"relations": None if relations is None else sorted(relations), "min_probability": min_probability}
+    if entities is not None:
+        queries = queries[np.isin(queries[:, 0], [kg.entity_id(name) for name in entities])]
+    options = {
+        "relations": None if relations is None else sorted(relations),
+        "entities": None if entities is None else sorted(entities),
+        "min_probability": min_probability,
+    }
     record = Journal(journal, run_fingerprint(model, kg, **options))
     found: list[Found] = [tuple(fact) for block in record.blocks for fact in block["facts"]]
     asked = sum(block["queries"] for block in record.blocks)

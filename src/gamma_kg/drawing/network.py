@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from gamma_kg.drawing.layers import Point, columns_from, lay_out
-from gamma_kg.drawing.svg import INK, PALETTE, PAPER, RULE, text, text_width
+from gamma_kg.drawing.svg import INK, NODE, PALETTE, PAPER, RULE, escape, linked, painted, text, text_width
 
 NAME_SIZE, RELATION_SIZE = 13, 12
 LINE_HEIGHT = 16
 NAME_LETTERS, RELATION_LETTERS = 22, 20  # a longer name goes on in the next line
-BOX = "#eef2f6"
 # A line is sampled at so many points; a name on one of them is as bad as so many square pixels on another name.
 SAMPLES, LINE_COST = 48, 30.0
 # Where along an arrow its name may stand.
@@ -41,9 +39,17 @@ class Drawing:
 
 
 def draw_network(
-    arrows: Sequence[Arrow], first: str, last: str | None = None, *, fill: Mapping[str, str] | None = None
+    arrows: Sequence[Arrow],
+    first: str,
+    last: str | None = None,
+    *,
+    fill: Mapping[str, str] | None = None,
+    link: Callable[[Arrow], str] | None = None,
 ) -> Drawing:
-    """Boxes in columns from `first` on the left to `last` on the right; `fill` gives some of them a colour."""
+    """Boxes in columns from `first` on the left to `last` on the right; `fill` gives some of them a colour.
+
+    With `link` every arrow that stands for a fact leads to an address.
+    """
     arrows = list(dict.fromkeys(arrows))
     pairs = [(arrow.head, arrow.tail) for arrow in arrows]
     column = columns_from(first, last, pairs)
@@ -62,12 +68,13 @@ def draw_network(
     crossed = [_at(path, i / SAMPLES) for path in paths for i in range(1, SAMPLES)]
     curves, names = [], []
     for arrow, curve, label in zip(arrows, paths, labels, strict=True):
-        tip = escape(f"({arrow.head}, {arrow.relation}, {arrow.tail})")
-        curves.append(f"<g><title>{tip}</title>{_line(curve, arrow, colours[arrow.relation])}</g>")
+        fact = f"({arrow.head}, {arrow.relation}, {arrow.tail})"
+        shape = f'<g class="g-arrow"><title>{escape(fact)}</title>{_line(curve, arrow, colours[arrow.relation])}</g>'
+        curves.append(shape if link is None or arrow.dashed else linked(shape, link(arrow), fact))
         names.append(_label(curve, label, taken, crossed))
     boxes = []
     for name, place in layout.boxes.items():
-        colour = (fill or {}).get(name, BOX)
+        colour = (fill or {}).get(name, NODE)
         boxes.append(_box(place.x, place.y, place.width, place.height, name, lines[name], colour))
     width = max([layout.width, *(box[2] for box in taken)])
     return Drawing("".join([*curves, *boxes, *names]), width, max([layout.height, *(box[3] for box in taken)]))
@@ -126,8 +133,8 @@ def _line(curve: Sequence[tuple[Point, Point, Point, Point]], arrow: Arrow, colo
     dash = ' stroke-dasharray="6 5"' if arrow.dashed else ""
     head = f"M{x:.1f},{y:.1f} l{-way * long:.1f},{-half:.1f} l0,{2 * half:.1f} Z"
     return (
-        f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="{thickness:.1f}"{dash}/>'
-        f'<path d="{head}" fill="{colour}"/>'
+        f'<path d="{path}" fill="none"{painted(colour, "g-stroke", "stroke")} stroke-width="{thickness:.1f}"{dash}/>'
+        f'<path d="{head}"{painted(colour, "g-fill")}/>'
     )
 
 
@@ -155,12 +162,11 @@ def _label(
     )
     taken.append(room)
     # A rim of paper keeps the name readable where another line crosses it.
-    rim = f'paint-order="stroke" stroke="{PAPER}" stroke-width="4" stroke-linejoin="round"'
+    rim = f'paint-order="stroke"{painted(PAPER, "g-rim", "stroke")} stroke-width="4" stroke-linejoin="round"'
     written = [
-        text((room[0] + room[2]) / 2, room[1] + 11 + 14 * i, line, anchor="middle", colour=None)
-        for i, line in enumerate(lines)
+        text((room[0] + room[2]) / 2, room[1] + 11 + 14 * i, line, anchor="middle") for i, line in enumerate(lines)
     ]
-    return f'<g fill="{INK}" {rim}>{"".join(written)}</g>'
+    return f"<g {rim}>{''.join(written)}</g>"
 
 
 def _at(curve: Sequence[tuple[Point, Point, Point, Point]], t: float) -> Point:
@@ -178,7 +184,7 @@ def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float,
 
 
 def _box(x: float, y: float, width: float, height: float, name: str, lines: Sequence[str], fill: str) -> str:
-    ink = INK if fill == BOX else PAPER
+    ink = INK if fill == NODE else PAPER
     top = y - LINE_HEIGHT * len(lines) / 2 + 12
     written = [
         text(x + width / 2, top + LINE_HEIGHT * i, line, anchor="middle", size=NAME_SIZE, colour=ink, bold=True)
@@ -186,5 +192,5 @@ def _box(x: float, y: float, width: float, height: float, name: str, lines: Sequ
     ]
     return (
         f'<g><title>{escape(name)}</title><rect x="{x:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" '
-        f'height="{height:.1f}" rx="8" fill="{fill}" stroke="{RULE}"/>{"".join(written)}</g>'
+        f'height="{height:.1f}" rx="8"{painted(fill)} stroke="{RULE}"/>{"".join(written)}</g>'
     )

@@ -34,9 +34,9 @@ class Standing(NamedTuple):
 class Asked:
     """The query (head, relation, ?) and the answer in question, with the edges it is computed on."""
 
-    def __init__(self, model: GammaModel, kg: KnowledgeGraph, fact: Triple) -> None:
+    def __init__(self, model: GammaModel, kg: KnowledgeGraph, fact: Triple, gone: Iterable[Triple] = ()) -> None:
         self._model, self._kg, self.fact = model, kg, fact
-        self.edges = self._less(kg.edges, [fact])
+        self.edges = self._less(kg.edges, [fact, *gone])
         with torch.no_grad():
             relation_B = torch.tensor([fact[1]])
             self.relations: RelationStates = model.relation_states(kg.relation_graph, kg.edges.inverse, relation_B)

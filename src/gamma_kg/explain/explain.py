@@ -113,13 +113,15 @@ def explain(
     num_paths: int = 5,
     num_facts: int = 5,
     branch_names: Iterable[str] = (),
+    without: Iterable[tuple[str, str, str]] = (),
 ) -> Explanation:
-    """Explains why `tail` answers (head, relation, ?)."""
+    """Explains why `tail` answers (head, relation, ?), on the graph less the facts `without`."""
     if num_paths < 1 or num_facts < 0:
         raise DataError(f"ask for at least one path and no negative number of facts, got {num_paths} and {num_facts}")
     fact = kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail)
     known = bool((kg.answers(fact[0], fact[1]) == fact[2]).any())
-    asked = Asked(model, kg, fact)
+    gone = [(kg.entity_id(h), kg.relation_id(r), kg.entity_id(t)) for h, r, t in without]
+    asked = Asked(model, kg, fact, gone)
     names = list(branch_names) or [*model.config.branches]
     gradient_TE = asked.gradients().numpy()
     receiver, type_, sender = (array.numpy() for array in asked.edges.slice(0, asked.edges.num_edges))

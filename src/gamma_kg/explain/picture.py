@@ -6,31 +6,44 @@ dashed arrow is the fact in question. Below: the facts that decide, and the shar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from html import escape
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from gamma_kg.drawing.network import Arrow, draw_network, wrapped
-from gamma_kg.drawing.svg import INK, LOSS, PALETTE, PAPER, QUIET, RULE, document, line, rect, text, text_width
+from gamma_kg.drawing.svg import (
+    HEAD,
+    INK,
+    LOSS,
+    PALETTE,
+    PAPER,
+    QUIET,
+    RULE,
+    TAIL,
+    document,
+    escape,
+    line,
+    rect,
+    text,
+    text_width,
+)
 from gamma_kg.explain.text import cause_text, path_text
 
 if TYPE_CHECKING:
     from gamma_kg.explain.explain import Explanation
 
 MARGIN, TOP, NARROWEST = 24, 92, 680
-HEAD, TAIL = PALETTE[0], "#a34700"  # white text can be read on both
 
 
-def draw_svg(explanation: Explanation) -> str:
-    """The whole picture as an SVG document."""
+def draw_svg(explanation: Explanation, link: Callable[[Arrow], str] | None = None) -> str:
+    """The whole picture as an SVG document; with `link` every fact of a path leads to an address."""
     e = explanation
-    drawing = draw_network(_arrows(e), e.head, e.tail, fill={e.head: HEAD, e.tail: TAIL})
+    drawing = draw_network(_arrows(e), e.head, e.tail, fill={e.head: HEAD, e.tail: TAIL}, link=link)
     width = max(drawing.width + 2 * MARGIN, NARROWEST)
     left = (width - drawing.width) / 2
     parts = list(_title(e, width))
     parts.append(f'<g transform="translate({left:.1f},{TOP})">{drawing.body}</g>')
     y = TOP + drawing.height + 30
-    for part, height in (_facts(e, y, width), *_branches(e, y, width)):
+    for part, height in (_facts(e, width), *_branches(e, width)):
         parts.append(f'<g transform="translate(0,{y:.1f})">{part}</g>')
         y += height
     return document(width, y + 4, f"Why ({e.head}, {e.relation}, {e.tail})?", parts, background=PAPER)
@@ -59,7 +72,7 @@ def _title(e: Explanation, width: float) -> Iterator[str]:
     yield line(MARGIN, 76, width - MARGIN, 76)
 
 
-def _facts(e: Explanation, y: float, width: float) -> tuple[str, float]:
+def _facts(e: Explanation, width: float) -> tuple[str, float]:
     """What decides, then each fact with a bar for its drop; and how high that is."""
     parts = [line(MARGIN, 0, width - MARGIN, 0)]
     y = 22.0
@@ -80,7 +93,7 @@ def _facts(e: Explanation, y: float, width: float) -> tuple[str, float]:
     return "".join(parts), y + 6
 
 
-def _branches(e: Explanation, y: float, width: float) -> Iterator[tuple[str, float]]:
+def _branches(e: Explanation, width: float) -> Iterator[tuple[str, float]]:
     """The share of each branch as one bar."""
     if len(e.branch_weights) < 2:
         return

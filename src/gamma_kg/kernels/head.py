@@ -16,6 +16,8 @@ from torch import Tensor
 
 from gamma_kg.kernels import native
 
+ROWS = 16
+
 
 class HeadWeights(NamedTuple):
     """The score's parameters, and what attention needs. Maps of F_k have 2D inputs: first z, then q."""
@@ -71,5 +73,16 @@ def score_candidates(z_KBCD: Sequence[Tensor], query_BD: Tensor, head: HeadWeigh
 def _by_part(weights: Sequence[Tensor], query_BD: Tensor) -> tuple[Tensor, Tensor]:
     """The part of each map that acts on the state, (K, out, D), and what the other makes of the query, (B, K, out)."""
     D = query_BD.shape[1]
-    of_query = torch.stack([query_BD @ weight[:, D:].T for weight in weights], dim=1)
+    of_query = torch.stack([by_query(query_BD, weight[:, D:]) for weight in weights], dim=1)
     return torch.stack([weight[:, :D] for weight in weights]), of_query.contiguous()
+
+
+def by_query(query_BD: Tensor, weight: Tensor) -> Tensor:
+    """weight · q of every query, (B, out): the same bits whichever queries are asked together.
+
+    A matrix product of another number of rows may round differently (with fewer than four rows it does), so it is
+    always one of `ROWS`.
+    """
+    B = len(query_BD)
+    padded = torch.nn.functional.pad(query_BD, (0, 0, 0, -B % ROWS))
+    return torch.cat([part @ weight.T for part in padded.split(ROWS)])[:B] if B else query_BD @ weight.T

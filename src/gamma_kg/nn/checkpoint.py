@@ -134,6 +134,7 @@ def import_ultra(path: str | Path) -> Checkpoint:
 def _ultra_name(name: str) -> str:
     """ULTRA's name of a weight → ours."""
     for theirs, ours in (
+        ("model.model.", ""),  # UltraQuery wraps ULTRA
         ("relation_model.", "relation_encoder."),
         ("entity_model.layers.", "branches.0.layers."),
         ("entity_model.mlp.0.", "score.hidden."),

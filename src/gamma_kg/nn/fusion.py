@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gamma_kg.kernels.head import HeadWeights, score_candidates
+from gamma_kg.kernels.head import HeadWeights, by_query, score_candidates
 from gamma_kg.nn.config import GammaConfig
 
 
@@ -46,8 +46,9 @@ class BranchAttention(nn.Module):
 
     def context_of(self, query_BD: Tensor) -> Tensor:
         """What the keys are compared with, of length one: (B, A), or (1, A) where it is a constant."""
-        context_BA = self.context(query_BD) if isinstance(self.context, nn.Linear) else self.context[None]
-        return F.normalize(context_BA, dim=-1)
+        if not isinstance(self.context, nn.Linear):
+            return F.normalize(self.context[None], dim=-1)
+        return F.normalize(by_query(query_BD, self.context.weight), dim=-1)
 
     def weights(self, cosine: Tensor) -> Tensor:
         """Branch weights from cosines, along the last axis."""

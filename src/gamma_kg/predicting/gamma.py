@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Self
@@ -80,6 +80,12 @@ class Gamma(Predictor):
         """
         return score_batches(self.model, kg, start_Q, relation_Q, self._cache, memory=memory)
 
+    def project_batches(
+        self, kg: KnowledgeGraph, starts: Starts, relation_Q: Tensor, memory: str | int | None = None
+    ) -> Iterator[ScoreBatch]:
+        """The same for the steps of a logical query, whose relation states are conditioned on the asked relation."""
+        return score_batches(self.model, kg, starts, relation_Q, self._cache, memory=memory, on_asked=True)
+
     def fingerprint(self) -> str:
         """sha256 over config and weights: the same for the same model, wherever its file lies."""
         digest = hashlib.sha256(self.config.model_dump_json().encode())
@@ -89,9 +95,20 @@ class Gamma(Predictor):
         return digest.hexdigest()
 
     def explain(
-        self, kg: KnowledgeGraph, *, head: str, relation: str, tail: str, num_paths: int = 5, num_facts: int = 5
+        self,
+        kg: KnowledgeGraph,
+        *,
+        head: str,
+        relation: str,
+        tail: str,
+        num_paths: int = 5,
+        num_facts: int = 5,
+        without: Iterable[tuple[str, str, str]] = (),
     ) -> Explanation:
-        """Why the model believes (head, relation, tail): paths, branches, and the facts it rests on."""
+        """Why the model believes (head, relation, tail): paths, branches, and the facts it rests on.
+
+        With facts `without`: what it would believe if these were gone.
+        """
         return explain(
             self.model,
             kg,
@@ -101,6 +118,7 @@ class Gamma(Predictor):
             num_paths=num_paths,
             num_facts=num_facts,
             branch_names=list(self.branch_names),
+            without=without,
         )
 
     def __repr__(self) -> str:

@@ -105,10 +105,13 @@ def score_batches(
     cache: RelationCache,
     *,
     memory: str | int | None = None,
+    on_asked: bool = False,
 ) -> Iterator[ScoreBatch]:
     """Score all entities for the queries, a batch at a time; batches come in an order of their own.
 
     A tensor says that each query starts at one entity; such a query, asked for several times, is computed once.
+    Relation states are conditioned on the direct relation, or, as the steps of a logical query want it, `on_asked`: on
+    the asked relation itself.
     """
     check_queries(kg, start_Q, relation_Q)
     device = model.score.out.weight.device
@@ -132,8 +135,9 @@ def score_batches(
             query = by_distinct[int(end[start] - count[start]) : int(end[stop - 1])]
             first = by_distinct[(end - count)[start:stop]]
             starts_B, relation_B = starts.select(first).to(device).renamed(place_N), relation_Q[first].to(device)
-            direct_U, which_B = kg.direct(relation_Q[first]).unique(return_inverse=True)
-            state_URD = cache.states(model, kg, direct_U, memory_bytes // 4)
+            condition_B = relation_Q[first] if on_asked else kg.direct(relation_Q[first])
+            condition_U, which_B = condition_B.unique(return_inverse=True)
+            state_URD = cache.states(model, kg, condition_U, memory_bytes // 4)
             relations = RelationStates(state_URD, which_B.to(device))
             scores = _score(model, edges, relations, starts_B, relation_B)
             yield ScoreBatch(query, distinct_Q[query] - start, _by_entity(scores, place_N))
