@@ -39,7 +39,8 @@ class Asked:
         self.edges = self._less(kg.edges, [fact, *gone])
         with torch.no_grad():
             relation_B = torch.tensor([fact[1]])
-            self.relations: RelationStates = model.relation_states(kg.relation_graph, kg.edges.inverse, relation_B)
+            relation_graph = kg.relation_graph_as(model.config.relation_graph)
+            self.relations: RelationStates = model.relation_states(relation_graph, kg.edges.inverse, relation_B)
         self._rival_N = torch.ones(kg.num_entities, dtype=torch.bool)
         self._rival_N[kg.answers(fact[0], fact[1])] = False
         self._rival_N[fact[2]] = True

@@ -31,6 +31,8 @@ class GammaConfig(FrozenConfig):
     """Fuse once after the last layer, or after every layer."""
     attention_dim: int = Field(128, ge=1)
     """Width of the space in which context and keys are compared."""
+    relation_graph: Literal["meetings", "pairs"] = "meetings"
+    """Edges between relations: whose ends meet in an entity (published), or also who holds for the same "pairs"."""
     temperature: float = Field(1.0, gt=0)
     """Start of the learned temperature κ. Not given by the paper."""
     uniform_mix: float = Field(0.1, ge=0, le=1)

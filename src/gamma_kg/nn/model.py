@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gamma_kg.graph.edges import Edges
-from gamma_kg.graph.relation_graph import EDGE_TYPES
+from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.head import can_score
 from gamma_kg.nn.config import GammaConfig
@@ -43,7 +43,8 @@ class GammaModel(nn.Module):
     def __init__(self, config: GammaConfig) -> None:
         super().__init__()
         self.config = config
-        self.relation_encoder = Encoder(config.dim, config.num_layers, "real", num_types=len(EDGE_TYPES))
+        num_types = len(KINDS[config.relation_graph][0])
+        self.relation_encoder = Encoder(config.dim, config.num_layers, "real", num_types=num_types)
         self.branches = nn.ModuleList(Encoder(config.dim, config.num_layers, name) for name in config.branches)
         has_attention = config.num_branches > 1 and config.attention != "none"
         self.attention = BranchAttention(config) if has_attention else None

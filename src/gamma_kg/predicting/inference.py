@@ -55,7 +55,7 @@ class RelationCache:
         missing = [r for r in wanted if r not in kept]
         device = model.score.out.weight.device
         found: dict[int, Tensor] = {r: kept[r] for r in wanted if r in kept}
-        relation_graph = kg.relation_graph.to(device)
+        relation_graph = kg.relation_graph_as(model.config.relation_graph).to(device)
         row_bytes = relation_graph.num_nodes * model.config.dim * model.score.out.weight.element_size()
         step = max(1, max_bytes // (row_bytes * (LAYER_STATES + 2)))
         for start in range(0, len(missing), step):
