@@ -13,7 +13,7 @@ from gamma_kg.data.benchmark import Split
 from gamma_kg.evaluation.plan import QueryPlan
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.known import KnownAnswers
-from gamma_kg.graph.relation_graph import KINDS
+from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.predicting.predictor import Predictor
 
 
