@@ -57,7 +57,7 @@ def test_a_file_is_split_once_and_always_the_same_way(tmp_path):
     folder = split_file(path, tmp_path / "splits", 0.1)
     parts = {part: (folder / f"{part}.txt").read_text().splitlines() for part in ("train", "valid", "test")}
     assert [len(lines) for lines in parts.values()] == [40, 5, 5]
-    assert sorted(sum(parts.values(), [])) == sorted(path.read_text().splitlines())
+    assert sorted(line for lines in parts.values() for line in lines) == sorted(path.read_text().splitlines())
     (folder / "train.txt").write_text("kept\n")
     split_file(path, tmp_path / "splits", 0.1)
     assert (folder / "train.txt").read_text() == "kept\n"
