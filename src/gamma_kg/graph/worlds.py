@@ -107,7 +107,7 @@ def _derived(world: World) -> Relation | None:
     if rule == "copy":
         facts = s.facts
     elif rule == "swap":
-        facts, domain, range_ = s.facts.T, s.range, s.domain
+        facts, domain, range_ = s.facts.T.tocsr(), s.range, s.domain
     elif rule == "siblings":
         facts, range_ = s.facts @ s.facts.T, s.domain
     elif rule == "closed":
@@ -119,7 +119,7 @@ def _derived(world: World) -> Relation | None:
         if not fitting:
             return None
         facts, range_ = s.facts @ fitting[0].facts, fitting[0].range
-    head, tail = facts.nonzero()
+    head, tail = (ends.astype(np.int64) for ends in facts.nonzero())
     kept = rng.random(len(head)) < rng.uniform(0.5, 1)
     if kept.sum() < 4:
         return None
