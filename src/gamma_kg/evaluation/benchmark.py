@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gamma_kg.data.benchmark import Benchmark, Split
-from gamma_kg.errors import ConfigError, did_you_mean
-from gamma_kg.evaluation.evaluate import UNRANKED, NonFiniteScoreError, RivalCounts, SplitRanker
+from gamma_kg.errors import ConfigError, NonFiniteScoreError, did_you_mean
+from gamma_kg.evaluation.evaluate import UNRANKED, RivalCounts, SplitRanker
 from gamma_kg.evaluation.metrics import adjusted_mean_rank_index, rank_metrics
 from gamma_kg.evaluation.plan import QueryBatch, QueryPlan
 from gamma_kg.evaluation.relations import HeadBatch, RelationPlan, RelationRanker
