@@ -54,7 +54,7 @@ def test_entities_of_xml_neither_explode_nor_read_files(tmp_path: Path, declared
 
 
 def test_entities_that_are_namespaces_are_read(tmp_path: Path) -> None:
-    (tmp_path / "f.rdf").write_text(RDF_XML % ("<!ENTITY a \"x\"><!ENTITY e \"http://e.org/&a;\">", "&e;y"))
+    (tmp_path / "f.rdf").write_text(RDF_XML % ('<!ENTITY a "x"><!ENTITY e "http://e.org/&a;">', "&e;y"))
     assert '"http://e.org/xy"' in read_triples(tmp_path / "f.rdf", literals="as-entities").entities
 
 
