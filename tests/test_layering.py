@@ -15,7 +15,7 @@ RANKS = {
             ("io", "machine", "drawing"),
             ("data",),
             ("graph",),
-            ("kernels", "analysis", "demo"),
+            ("kernels", "analysis", "demo", "rules"),
             ("nn",),
             ("explain",),
             ("predicting",),

@@ -11,8 +11,8 @@ import pytest
 
 from gamma_kg import DataError, Gamma, KnowledgeGraph
 from gamma_kg.complete import complete, proposals
-from gamma_kg.complete.worth import Slots, choose_queries
 from gamma_kg.demo import demo_split
+from gamma_kg.rules.slots import Slots, choose_queries
 
 
 @pytest.fixture

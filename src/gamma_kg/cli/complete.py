@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gamma_kg.cli.predict import MemoryOption, ModelOption
+from gamma_kg.cli.predict import MemoryOption, ModelOption, RulesOption
 from gamma_kg.cli.progress import progress_bar
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.errors import ConfigError
@@ -39,6 +39,7 @@ def complete(
     calibrate: Annotated[
         bool, typer.Option(help="First fit probabilities to this graph by hiding some of its facts.")
     ] = True,
+    rules: RulesOption = True,
     model: ModelOption = None,
     memory: MemoryOption = None,
 ) -> None:
@@ -74,6 +75,7 @@ def complete(
             min_probability=min_probability,
             budget_seconds=seconds,
             journal=journal,
+            rules=rules,
             progress=progress,
             memory=memory,
         )

@@ -26,6 +26,10 @@ ModelOption = Annotated[
 MemoryOption = Annotated[
     str | None, typer.Option(help="Memory to use, such as 2GB; a quarter of what is free if left out.")
 ]
+RulesOption = Annotated[
+    bool,
+    typer.Option("--rules/--no-rules", help="Leave out what contradicts the patterns of the graph's own facts."),
+]
 
 
 @reads_graph
@@ -56,6 +60,7 @@ def predict(
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="First fit probabilities to this graph by hiding some of its facts.")
     ] = False,
+    rules: RulesOption = True,
     memory: MemoryOption = None,
 ) -> None:
     """Give two of --head, --relation and --tail; the third is predicted and ranked. Or give a file of --queries."""
@@ -92,6 +97,7 @@ def predict(
                 out,
                 top_k=top_k,
                 include_known=include_known,
+                rules=rules,
                 progress=progress,
                 memory=memory,
                 asserted=assert_,
@@ -99,12 +105,19 @@ def predict(
         say(f"{count:,} answers to {len(asked):,} queries in {out}")
         return
     if queries is not None:
-        rows = answers_in_order(gamma, kg, asked, top_k=top_k, include_known=include_known, memory=memory)
+        rows = answers_in_order(gamma, kg, asked, top_k=top_k, include_known=include_known, rules=rules, memory=memory)
         (write_json_lines if json_lines else write_tsv)(sys.stdout, identified(rows, kg))
         return
     query = (head, relation, tail)
     predictions = gamma.predict(
-        kg, head=head, relation=relation, tail=tail, top_k=top_k, include_known=include_known, memory=memory
+        kg,
+        head=head,
+        relation=relation,
+        tail=tail,
+        top_k=top_k,
+        include_known=include_known,
+        rules=rules,
+        memory=memory,
     )
     if json_lines:
         for prediction in predictions:
@@ -115,7 +128,7 @@ def predict(
 
 
 def print_predictions(predictions: list[Prediction], title: str) -> None:
-    """A table for people: rank, answer, how probable, which branch counted."""
+    """A table for people: rank, answer, how probable, which geometry counted."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -128,7 +141,7 @@ def print_predictions(predictions: list[Prediction], title: str) -> None:
     table.add_column("score", justify="right")
     branches = list(predictions[0].branch_weights) if predictions else []
     if len(branches) > 1:
-        table.add_column("branch")
+        table.add_column("geometry")
     if any(p.known for p in predictions):
         table.add_column("known")
     for rank, p in enumerate(predictions, 1):
@@ -138,4 +151,8 @@ def print_predictions(predictions: list[Prediction], title: str) -> None:
         if any(q.known for q in predictions):
             cells.append("yes" if p.known else "")
         table.add_row(*cells)
+    against = next((p.why_not for p in predictions if p.why_not), None)
+    if against is not None:
+        table.caption = f"Against any of these: {escape(against)}"
+        table.caption_justify = "left"
     Console().print(table if predictions else f"{escape(title)}: nothing left to predict, every candidate is known.")

@@ -17,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gamma_kg.complete.worth import Slots, choose_queries
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, fact_of, inverse_of
@@ -25,6 +24,8 @@ from gamma_kg.io.journal import Journal
 from gamma_kg.predicting.calibration import log_shares
 from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.rules import rules_of
+from gamma_kg.rules.slots import Slots, choose_queries
 
 BLOCK_QUERIES = 64
 KEPT_PER_QUERY = 10
@@ -69,6 +70,7 @@ def complete(
     min_probability: float = 0.0,
     budget_seconds: float | None = None,
     journal: Path | None = None,
+    rules: bool = True,
     progress: Callable[[int, int], None] | None = None,
     memory: str | int | None = None,
 ) -> Completion:
@@ -83,7 +85,7 @@ def complete(
         raise DataError(f"min_probability must lie between 0 and 1, got {min_probability}")
     started = time.monotonic()
     chosen = range(kg.num_relations) if relations is None else [kg.relation_id(name) for name in relations]
-    slots = Slots(kg)
+    slots = rules_of(kg).slots
     queries = choose_queries(kg, slots, np.unique(np.array(chosen, dtype=np.int64)))
     if entities is not None:
         queries = queries[np.isin(queries[:, 0], [kg.entity_id(name) for name in entities])]
@@ -91,11 +93,12 @@ def complete(
         "relations": None if relations is None else sorted(relations),
         "entities": None if entities is None else sorted(entities),
         "min_probability": min_probability,
+        "rules": rules,
     }
     record = Journal(journal, run_fingerprint(model, kg, **options))
     found: list[Found] = [tuple(fact) for block in record.blocks for fact in block["facts"]]
     asked = sum(block["queries"] for block in record.blocks)
-    finder = _Finder(model, kg, slots, max(min_probability, LEAST_PROBABILITY), memory)
+    finder = _Finder(model, kg, slots, max(min_probability, LEAST_PROBABILITY), rules, memory)
     finder.seen.update(fact[:3] for fact in found)
     try:
         while asked < len(queries) and not _is_over(started, budget_seconds):
@@ -119,8 +122,15 @@ class _Finder:
     """Turns queries into facts that fit, are not known, and hold from both ends."""
 
     def __init__(
-        self, model: Predictor, kg: KnowledgeGraph, slots: Slots, floor: float, memory: str | int | None
+        self,
+        model: Predictor,
+        kg: KnowledgeGraph,
+        slots: Slots,
+        floor: float,
+        rules: bool,
+        memory: str | int | None,
     ) -> None:
+        self._rules = rules_of(kg) if rules else None
         self._model, self._kg, self._slots, self._floor, self._memory = model, kg, slots, floor, memory
         self._calibration = model.calibration(kg)
         self.seen: set[tuple[int, int, int]] = set()
@@ -165,6 +175,8 @@ class _Finder:
         fits_N = torch.from_numpy(self._slots.fits(self._inverse(asked))) & share_N.isfinite()
         if not self._has_loops[direct_of(asked, self._kg.num_relations)]:
             fits_N[source] = False
+        if self._rules is not None:
+            fits_N &= ~torch.from_numpy(self._rules.blocked(source, asked))
         best, index = share_N.masked_fill(~fits_N, -torch.inf).topk(min(KEPT_PER_QUERY, int(fits_N.sum())))
         for answer, p in zip(index.tolist(), self._probability(source, asked, best.numpy()), strict=True):
             fact = self._fact(source, asked, answer)

@@ -13,16 +13,21 @@ import torch
 from numpy.typing import NDArray
 
 from gamma_kg.data.benchmark import Split
-from gamma_kg.errors import NonFiniteScoreError
+from gamma_kg.errors import GammaError
 from gamma_kg.evaluation.plan import QueryBatch, QueryPlan
 from gamma_kg.evaluation.ranking import count_rivals
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, is_inverse
 from gamma_kg.graph.known import KnownAnswers
 from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.rules import rules_of
 
 IntArray = NDArray[np.int64]
 UNRANKED = -1
+
+
+class NonFiniteScoreError(GammaError):
+    """A model that answers with NaN or infinity: such scores have no rank."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +63,10 @@ class RivalCounts:
 class SplitRanker:
     """A scorer at work on one split: holds the graph and the filter, ranks batch by batch."""
 
-    def __init__(self, scorer: Predictor, split: Split, *, memory: str | int | None = None) -> None:
-        self.scorer, self.split, self.memory = scorer, split, memory
+    def __init__(
+        self, scorer: Predictor, split: Split, *, rules: bool = False, memory: str | int | None = None
+    ) -> None:
+        self.scorer, self.split, self.memory, self.rules = scorer, split, memory, rules
         self.kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
         known = np.concatenate((split.known, split.queries))
         self.known = KnownAnswers.build(known, split.num_entities, split.num_relations)
@@ -72,6 +79,10 @@ class SplitRanker:
         if not finite_B.all():
             row = int((~finite_B).nonzero()[0])
             raise NonFiniteScoreError(f"the scores for {self._describe(batch, row)} are not finite (NaN or infinity)")
+        if self.rules:
+            # What `predict` would not show comes after everything that it shows.
+            for row, query in enumerate(zip(batch.source.tolist(), batch.relation.tolist(), strict=True)):
+                scores_BN[row, torch.from_numpy(rules_of(self.kg).blocked(*query))] = float(scores_BN[row].min()) - 1
         known_row, known = self.known.of(batch.source, batch.relation)
         arrays = (torch.from_numpy(a) for a in (batch.row, batch.answer, known_row, known))
         rivals = count_rivals(scores_BN, *arrays)

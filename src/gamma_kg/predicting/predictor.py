@@ -16,6 +16,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import inverse_of
 from gamma_kg.predicting.calibration import Calibration, calibrate
 from gamma_kg.predicting.inference import ScoreBatch
+from gamma_kg.rules import rules_of
 
 Query = tuple[str | None, str | None, str | None]  # head, relation, tail; the one to be predicted is None
 
@@ -28,10 +29,11 @@ class Prediction:
     score: float
     probability: float  # share among all candidates; after `calibrate`, how often such an answer is right
     known: bool  # the graph already holds this fact
-    branch_weights: dict[str, float]  # how much each branch counted
+    branch_weights: dict[str, float]  # how much each geometry counted
     head: str
     relation: str
     tail: str
+    why_not: str | None = None  # what the graph's own patterns say against it
 
 
 class Predictor(ABC):
@@ -61,14 +63,17 @@ class Predictor(ABC):
         tail: str | None = None,
         top_k: int = 10,
         include_known: bool = False,
+        rules: bool = True,
         memory: str | int | None = None,
     ) -> list[Prediction]:
         """The best completions of a fact of which two parts are given, best first.
 
-        Facts that the graph already holds are left out, unless `include_known`.
+        Facts that the graph already holds are left out, unless `include_known`. With `rules`, answers that contradict
+        what the graph itself shows are left out too (`gamma_kg.rules`).
         """
         query = (head, relation, tail)
-        return next(self.predict_many(kg, [query], top_k=top_k, include_known=include_known, memory=memory))[1]
+        found = self.predict_many(kg, [query], top_k=top_k, include_known=include_known, rules=rules, memory=memory)
+        return next(found)[1]
 
     def predict_many(
         self,
@@ -77,6 +82,7 @@ class Predictor(ABC):
         *,
         top_k: int = 10,
         include_known: bool = False,
+        rules: bool = True,
         memory: str | int | None = None,
     ) -> Iterator[tuple[int, list[Prediction]]]:
         """The same for many facts (head, relation, tail) with None for the part to predict, in any order.
@@ -96,12 +102,17 @@ class Predictor(ABC):
                 known_N = torch.zeros(kg.num_entities, dtype=torch.bool)
                 known_N[kg.answers(int(source_Q[q]), int(relation_Q[q]))] = True
                 calibration = self.calibration(kg), int(relation_Q[q])
-                best = self._ranked(score_BN[row].cpu(), known_N, weight_NK, top_k, include_known, *calibration)
+                score_N, why_not = score_BN[row].cpu(), None
+                if rules:
+                    found, asked = rules_of(kg), (int(source_Q[q]), int(relation_Q[q]))
+                    score_N[torch.from_numpy(found.blocked(*asked))] = -torch.inf
+                    why_not = found.against_another(*asked)
+                best = self._ranked(score_N, known_N, weight_NK, top_k, include_known, *calibration)
                 position = int(position_Q[q])
-                yield position, [_completed(queries[position], kg.entities[i], rest) for i, rest in best]
+                yield position, [_completed(queries[position], kg.entities[i], rest, why_not) for i, rest in best]
         for position, (head, relation, tail) in enumerate(queries):
             if relation is None and head is not None and tail is not None:
-                yield position, self._predict_relations(kg, head, tail, top_k, include_known, memory)
+                yield position, self._predict_relations(kg, head, tail, top_k, include_known, rules, memory)
 
     def scores(
         self,
@@ -142,6 +153,7 @@ class Predictor(ABC):
         tail: str,
         top_k: int,
         include_known: bool,
+        rules: bool,
         memory: str | int | None,
     ) -> list[Prediction]:
         source, answer = kg.entity_id(head), kg.entity_id(tail)
@@ -159,6 +171,8 @@ class Predictor(ABC):
                 weight_QK[batch.query] = batch.scores.weight_BCK[batch.row, answer_Q[batch.query]].float().cpu()
         score_R, weight_RK = score_Q.view(2, num).mean(0), weight_QK.view(2, num, -1).mean(0)
         known_R = torch.tensor([bool((kg.answers(source, r) == answer).any()) for r in range(kg.num_relations)])
+        if rules:
+            score_R[[rules_of(kg).why_not(source, r, answer) is not None for r in range(num)]] = -torch.inf
         return [
             _completed((head, None, tail), kg.relations[i], rest)
             for i, rest in self._ranked(score_R, known_R, weight_RK, top_k, include_known)
@@ -205,7 +219,8 @@ def _ids(kg: KnowledgeGraph, query: Query) -> tuple[int, int]:
     return kg.entity_id(tail or ""), inverse_of(relation_id, kg.num_relations)
 
 
-def _completed(query: Query, name: str, rest: dict[str, Any]) -> Prediction:
-    """The prediction that puts `name` into the open place of the query."""
+def _completed(query: Query, name: str, rest: dict[str, Any], why_not: str | None = None) -> Prediction:
+    """The prediction that puts `name` into the open place of the query; a known fact needs no defence."""
     head, relation, tail = (name if part is None else part for part in query)
-    return Prediction(name=name, head=head, relation=relation, tail=tail, **rest)
+    against = None if rest["known"] else why_not
+    return Prediction(name=name, head=head, relation=relation, tail=tail, why_not=against, **rest)

@@ -89,6 +89,7 @@ def answer_queries(
     *,
     top_k: int = 10,
     include_known: bool = False,
+    rules: bool = True,
     progress: Callable[[int, int], None] | None = None,
     memory: str | int | None = None,
     asserted: bool = False,
@@ -101,7 +102,8 @@ def answer_queries(
     check_ending(out, asserted=asserted)
     for where, query in queries:
         check_query(kg, query, where)
-    options = {"top_k": top_k, "include_known": include_known, "queries": [list(query) for _, query in queries]}
+    asked = [list(query) for _, query in queries]
+    options = {"top_k": top_k, "include_known": include_known, "rules": rules, "queries": asked}
     journal = Journal(out.with_name(out.name + ".progress"), run_fingerprint(model, kg, **options))
     done: list[list[dict[str, Any]]] = [rows for block in journal.blocks for rows in block["answers"]]
     try:
@@ -109,7 +111,7 @@ def answer_queries(
             if progress is not None:
                 progress(len(done), len(queries))
             block = [query for _, query in queries[len(done) : len(done) + BLOCK_QUERIES]]
-            answers = _answer_block(model, kg, block, top_k, include_known, memory)
+            answers = _answer_block(model, kg, block, top_k, include_known, rules, memory)
             journal.add({"answers": answers})
             done.extend(answers)
     except BaseException:
@@ -129,12 +131,13 @@ def answers_in_order(
     *,
     top_k: int = 10,
     include_known: bool = False,
+    rules: bool = True,
     memory: str | int | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The rows that `answer_queries` writes, as they get done."""
     for start in range(0, len(queries), BLOCK_QUERIES):
         block = [query for _, query in queries[start : start + BLOCK_QUERIES]]
-        for rows in _answer_block(model, kg, block, top_k, include_known, memory):
+        for rows in _answer_block(model, kg, block, top_k, include_known, rules, memory):
             yield from rows
 
 
@@ -144,10 +147,12 @@ def _answer_block(
     block: list[Query],
     top_k: int,
     include_known: bool,
+    rules: bool,
     memory: str | int | None,
 ) -> list[list[dict[str, Any]]]:
     answers: list[list[dict[str, Any]]] = [[] for _ in block]
-    for position, predictions in model.predict_many(kg, block, top_k=top_k, include_known=include_known, memory=memory):
+    options: dict[str, Any] = {"top_k": top_k, "include_known": include_known, "rules": rules, "memory": memory}
+    for position, predictions in model.predict_many(kg, block, **options):
         answers[position] = [answer_row(block[position], rank, p) for rank, p in enumerate(predictions, 1)]
     return answers
 

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import both_ways, inverse_of
+from gamma_kg.rules.bounds import at_most
 
 # A candidate that has never been seen in a slot may fill it if the slot fits it at least this well.
 MIN_FIT = 0.2
@@ -24,6 +25,10 @@ MIN_WORTH = 0.05
 # Shares of few entities say little: they count as if DOUBT more had been seen, the part GUESS of them in the slot.
 DOUBT = 2.0
 GUESS = 0.2
+# A role rules a slot out if next to none of those who play it fill the slot, and if it is far rarer among the
+# slot's fillers than among all entities: that a rare slot is seldom filled says nothing.
+MAX_SHARED_ROLE = 0.01
+MAX_LIFT = 0.1
 CACHED_BYTES = 1 << 28
 
 FloatArray = NDArray[np.float64]
@@ -44,6 +49,7 @@ class Slots:
         kept = max(4, CACHED_BYTES // (8 * max(self.num_entities, 1)))
         self.worth = lru_cache(maxsize=kept)(self._worth)
         self.fits = lru_cache(maxsize=kept)(self._fits)
+        self.excluded = lru_cache(maxsize=kept)(self._excluded)
 
     def count(self, slot: int) -> FloatArray:
         """How often every entity fills the slot, (N,)."""
@@ -62,6 +68,28 @@ class Slots:
         if is_used.any():
             fit[is_used] = np.minimum.reduceat(given[self._by_entity.indices], self._by_entity.indptr[:-1][is_used])
         return fit
+
+    def excluding_roles(self, slot: int) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """How many fillers of every slot fill this one too, and which slots rule it out, (S,)."""
+        both = self._filled.T @ (self.count(slot) > 0).astype(np.float64)
+        usual = self._fillers / max(self.num_entities, 1)
+        excludes = at_most(both, self._fillers) <= MAX_SHARED_ROLE
+        excludes &= at_most(both, np.full_like(both, self._fillers[slot])) <= MAX_LIFT * usual
+        excludes[slot] = False
+        return both, excludes
+
+    def roles(self, entity: int) -> NDArray[np.int64]:
+        """The slots that an entity fills."""
+        by_entity = self._by_entity
+        return np.asarray(by_entity.indices[by_entity.indptr[entity] : by_entity.indptr[entity + 1]], dtype=np.int64)
+
+    def num_fillers(self, slot: int) -> int:
+        return int(self._fillers[slot])
+
+    def _excluded(self, slot: int) -> NDArray[np.bool_]:
+        """Entities with a role whose many players never fill the slot, (N,)."""
+        _, excludes = self.excluding_roles(slot)
+        return np.asarray((self._filled @ excludes.astype(np.float64) > 0) & (self.count(slot) == 0))
 
     def _fits(self, slot: int) -> NDArray[np.bool_]:
         """Entities seen in the slot, and those of the type of its fillers, (N,)."""

@@ -1,0 +1,28 @@
+"""How sure a share is: the Wilson interval of k seen among n."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+# One-sided 95 %: each verdict needs one side of the interval only.
+Z = 1.645
+
+
+def at_least(count: ArrayLike, of: ArrayLike) -> NDArray[np.float64]:
+    """The least share that fits `count` of `of`; 0 where nothing was seen."""
+    centre, spread = _interval(count, of)
+    return np.asarray(np.where(np.asarray(of) > 0, np.clip(centre - spread, 0, 1), 0.0))
+
+
+def at_most(count: ArrayLike, of: ArrayLike) -> NDArray[np.float64]:
+    """The largest share that fits `count` of `of`; 1 where nothing was seen."""
+    centre, spread = _interval(count, of)
+    return np.asarray(np.where(np.asarray(of) > 0, np.clip(centre + spread, 0, 1), 1.0))
+
+
+def _interval(count: ArrayLike, of: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    k, n = np.asarray(count, dtype=np.float64), np.maximum(np.asarray(of, dtype=np.float64), 1)
+    share = k / n
+    scale = 1 + Z**2 / n
+    return (share + Z**2 / (2 * n)) / scale, Z / scale * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))

@@ -1,0 +1,61 @@
+"""What can be reached over the facts of one relation: all that is below a class, all that is above it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gamma_kg.graph.inverse import direct_of, is_inverse
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+KEPT_RELATIONS = 64
+
+
+class Closures:
+    """Walks along a relation id (inverses count on from `num_relations`); its lists are made when first asked for."""
+
+    def __init__(self, triples: IntArray, num_entities: int, num_relations: int) -> None:
+        self.num_entities, self.num_relations = num_entities, num_relations
+        order = np.argsort(triples[:, 1], kind="stable")
+        self._head, self._tail = triples[order, 0], triples[order, 2]
+        self._start = np.searchsorted(triples[order, 1], np.arange(num_relations + 1))
+        self._lists = lru_cache(maxsize=KEPT_RELATIONS)(self._build)
+
+    def pairs(self, relation: int) -> tuple[IntArray, IntArray]:
+        """(from, to) of every fact of a relation id."""
+        direct = direct_of(relation, self.num_relations)
+        rows = slice(int(self._start[direct]), int(self._start[direct + 1]))
+        ends = (self._head[rows], self._tail[rows])
+        return (ends[1], ends[0]) if is_inverse(relation, self.num_relations) else ends
+
+    def step(self, nodes: IntArray, relation: int) -> IntArray:
+        """All ends of facts that start at one of the nodes, with repetitions."""
+        starts, pointer, ends = self._lists(relation)
+        at = np.searchsorted(starts, nodes)
+        is_start = np.zeros(len(nodes), dtype=bool)
+        if len(starts):
+            is_start = starts[np.minimum(at, len(starts) - 1)] == nodes
+        at = at[is_start]
+        count = pointer[at + 1] - pointer[at]
+        within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+        return np.asarray(ends[np.repeat(pointer[at], count) + within])
+
+    def reach(self, source: int, *relations: int) -> BoolArray:
+        """Everything that can be reached from the source over any of the relations, itself included; (N,)."""
+        reached = np.zeros(self.num_entities, dtype=bool)
+        reached[source] = True
+        frontier = np.array([source], dtype=np.int64)
+        while len(frontier):
+            found = np.concatenate([self.step(frontier, relation) for relation in relations])
+            frontier = np.unique(found[~reached[found]])
+            reached[frontier] = True
+        return reached
+
+    def _build(self, relation: int) -> tuple[IntArray, IntArray, IntArray]:
+        start, end = self.pairs(relation)
+        order = np.argsort(start, kind="stable")
+        starts, first = np.unique(start[order], return_index=True)
+        return starts, np.append(first, len(start)), end[order]

@@ -1,0 +1,149 @@
+"""Which candidates contradict what the graph shows, and why.
+
+A candidate of the query (source, relation) stands for a fact. The fact contradicts the graph if it reverses a fact of
+a relation that never holds both ways, closes a cycle in a relation without cycles, links a thing with itself where
+none is, gives a second value where there is only one, or puts a thing into a role that its other roles rule out.
+Known facts never count as contradictions. N entities.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import direct_of, fact_of, inverse_of, is_inverse
+from gamma_kg.rules.closure import Closures
+from gamma_kg.rules.patterns import Patterns, find_patterns
+from gamma_kg.rules.slots import Slots
+
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+
+
+class Rules:
+    """The patterns of one graph, asked query by query."""
+
+    def __init__(self, kg: KnowledgeGraph) -> None:
+        # Not the graph itself: rules are kept as long as it lives, and no longer.
+        self._triples: IntArray = kg.triples.numpy()
+        self.num_entities, self.num_relations = kg.num_entities, kg.num_relations
+        self.entities, self.relations = kg.entities, kg.relations
+        self.slots = Slots(kg)
+
+    @cached_property
+    def patterns(self) -> Patterns:
+        return find_patterns(self._triples, self.num_entities, self.num_relations)
+
+    @cached_property
+    def closures(self) -> Closures:
+        return Closures(self._triples, self.num_entities, self.num_relations)
+
+    def blocked(self, source: int, relation: int) -> BoolArray:
+        """Candidates of the query that contradict a pattern, (N,)."""
+        direct, inverse = self.direct(relation), self.inverse(relation)
+        patterns = self.patterns
+        blocked = self.slots.excluded(inverse).copy()
+        if self.has_single_answers(inverse):
+            blocked |= self.slots.count(inverse) > 0
+        if patterns.is_acyclic[direct]:
+            itself = blocked[source]
+            blocked |= self.closures.reach(source, inverse)
+            blocked[source] = itself
+        elif patterns.is_never_symmetric[direct]:
+            blocked[self._answers(source, inverse)] = True
+        if patterns.is_irreflexive[direct]:
+            blocked[source] = True
+        blocked[self._answers(source, relation)] = False
+        return blocked
+
+    def why_not(self, source: int, relation: int, answer: int) -> str | None:
+        """What speaks against a fact that is not known, in words."""
+        direct, inverse = self.direct(relation), self.inverse(relation)
+        head, _, tail = fact_of(source, relation, answer, self.num_relations)
+        name, patterns = self.relations[direct], self.patterns
+        if answer in self._answers(source, relation):
+            return None
+        if source == answer:
+            if patterns.is_irreflexive[direct]:
+                return f"{name} never links a thing with itself ({_of(patterns.loops[direct], patterns.facts[direct])})"
+        elif patterns.is_never_symmetric[direct] and answer in self._answers(source, inverse):
+            seen = _of(patterns.reversed[direct], patterns.proper[direct])
+            return f"the reverse is a fact, and {name} never holds both ways ({seen})"
+        elif patterns.is_acyclic[direct] and self.closures.reach(source, inverse)[answer]:
+            seen = _of(patterns.cyclic[direct], patterns.leading[direct])
+            return f"it would close a cycle, and {name} has none ({seen})"
+        against = self.against_another(source, relation) or self.against_another(answer, inverse)
+        if against is not None:
+            return against
+        for slot, entity in ((direct, head), (self.inverse(direct), tail)):
+            reason = self._excluding_role(slot, entity)
+            if reason is not None:
+                return reason
+        return None
+
+    def against_another(self, source: int, relation: int) -> str | None:
+        """What speaks against any further answer to the query, in words."""
+        if not self.has_single_answers(relation):
+            return None
+        known = self._answers(source, relation)
+        if not len(known):
+            return None
+        single = "one tail per head" if relation < self.num_relations else "one head per tail"
+        name, thing = self.relations[self.direct(relation)], self.entities[source]
+        found = f"{thing} has {self.entities[int(known[0])]} already"
+        return f"{found}, and {name} has {single} ({self._several(relation)})"
+
+    def has_single_answers(self, relation: int) -> bool:
+        """Whether a query with this relation id has at most one answer."""
+        is_read_back = is_inverse(relation, self.num_relations)
+        holds = self.patterns.is_inverse_functional if is_read_back else self.patterns.is_functional
+        return bool(holds[self.direct(relation)])
+
+    def inverse(self, relation: int) -> int:
+        return inverse_of(relation, self.num_relations)
+
+    def direct(self, relation: int) -> int:
+        return direct_of(relation, self.num_relations)
+
+    def _several(self, slot: int) -> str:
+        patterns, direct = self.patterns, self.direct(slot)
+        if slot < self.num_relations:
+            return f"{_of(patterns.heads_several[direct], patterns.heads[direct])} have several"
+        return f"{_of(patterns.tails_several[direct], patterns.tails[direct])} have several"
+
+    def _excluding_role(self, slot: int, entity: int) -> str | None:
+        if not self.slots.excluded(slot)[entity]:
+            return None
+        both, excludes = self.slots.excluding_roles(slot)
+        roles = self.slots.roles(entity)
+        worst = max(roles[excludes[roles]].tolist(), key=self.slots.num_fillers)
+        seen = _of(both[worst], self.slots.num_fillers(worst))
+        return f"{self._role(worst)}, as {self.entities[entity]} is, is {self._role(slot)} in {seen} cases"
+
+    def _role(self, slot: int) -> str:
+        end = "head" if slot < self.num_relations else "tail"
+        return f"a {end} of {self.relations[self.direct(slot)]}"
+
+    def _answers(self, source: int, relation: int) -> IntArray:
+        return self.closures.step(np.array([source], dtype=np.int64), relation)
+
+
+_found: weakref.WeakKeyDictionary[KnowledgeGraph, Rules] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def rules_of(kg: KnowledgeGraph) -> Rules:
+    """The rules of a graph, found once and kept as long as the graph."""
+    with _lock:
+        if kg not in _found:
+            _found[kg] = Rules(kg)
+        return _found[kg]
+
+
+def _of(count: float, of: float) -> str:
+    return f"{int(count):,} of {int(of):,}"

@@ -1,0 +1,146 @@
+"""Rules: what a graph's own facts show of its relations, and which candidates contradict it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg.complete import complete
+from gamma_kg.rules import Rules, rules_of
+from gamma_kg.rules.bounds import at_least, at_most
+from gamma_kg.rules.patterns import find_patterns
+
+
+def tree(depth: int = 6) -> list[tuple[str, str, str]]:
+    """A binary tree of `is a`: each node's child is called by its path."""
+    names = [""]
+    facts = []
+    for _ in range(depth):
+        names = [name + side for name in names for side in "lr"]
+        facts += [(f"n{name}", "is a", f"n{name[:-1]}") for name in names]
+    return facts
+
+
+@pytest.fixture(scope="module")
+def world() -> KnowledgeGraph:
+    """A hierarchy, a symmetric relation, one that gives each thing one number, and a few facts of a rare one."""
+    facts = tree(7)
+    facts += [(f"p{i}", "knows", f"p{(i + 1) % 60}") for i in range(60)]
+    facts += [(f"p{(i + 1) % 60}", "knows", f"p{i}") for i in range(60)]
+    facts += [(f"p{i}", "has number", f"number {i % 7}") for i in range(0, 300)]
+    facts += [("a", "rare", "b"), ("b", "rare", "c"), ("p0", "is a", "n"), ("p1", "is a", "n")]
+    return KnowledgeGraph.from_triples(facts)
+
+
+def names(rules: Rules, blocked: np.ndarray) -> set[str]:
+    return {rules.entities[i] for i in np.flatnonzero(blocked).tolist()}
+
+
+def test_bounds_enclose_the_share_and_close_in_on_it() -> None:
+    assert at_least(5, 10) < 0.5 < at_most(5, 10)
+    assert at_most(0, 10) > at_most(0, 100) > at_most(0, 1000) > 0
+    # 0 of n: z² / (n + z²)
+    assert at_most(0, 100) == pytest.approx(1.645**2 / (100 + 1.645**2))
+    assert at_most(0, 0) == 1 and at_least(0, 0) == 0
+
+
+def test_counts_per_relation_are_those_of_a_hand_made_graph() -> None:
+    triples = np.array([[0, 0, 1], [1, 0, 0], [1, 0, 2], [2, 0, 3], [3, 0, 3], [0, 1, 2], [0, 1, 3], [0, 0, 1]])
+    found = find_patterns(triples, 4, 3)
+    assert found.facts.tolist() == [5, 2, 0]
+    assert found.proper.tolist() == [4, 2, 0] and found.loops.tolist() == [1, 0, 0]
+    assert found.reversed.tolist() == [2, 0, 0]
+    assert found.cyclic.tolist() == [2, 0, 0]
+    assert found.leading.tolist() == [4, 0, 0]
+    assert found.heads.tolist() == [4, 1, 0] and found.heads_several.tolist() == [1, 1, 0]
+    assert found.tails.tolist() == [4, 2, 0] and found.tails_several.tolist() == [1, 0, 0]
+
+
+def test_few_facts_prove_nothing(world: KnowledgeGraph) -> None:
+    rules = rules_of(world)
+    rare, is_a, knows = (world.relation_id(name) for name in ("rare", "is a", "knows"))
+    assert not rules.patterns.describe(rare)
+    assert not names(rules, rules.blocked(world.entity_id("c"), rare))
+    assert rules.patterns.is_never_symmetric[is_a] and rules.patterns.is_acyclic[is_a]
+    assert rules.patterns.is_symmetric[knows] and not rules.patterns.is_never_symmetric[knows]
+    assert any("never symmetric: 0 of 256" in text for text in rules.patterns.describe(is_a))
+
+
+def test_a_fact_is_not_reversed_and_no_cycle_closed(world: KnowledgeGraph) -> None:
+    rules, is_a = rules_of(world), world.relation_id("is a")
+    source = world.entity_id("nl")
+    blocked = names(rules, rules.blocked(source, is_a))
+    assert {"nll", "nlr", "nlll", "nl"} <= blocked  # what is below it, and itself
+    assert "nr" not in blocked and "n" not in blocked  # another branch, and a known fact
+    assert "the reverse is a fact" in (rules.why_not(source, is_a, world.entity_id("nll")) or "")
+    assert "close a cycle" in (rules.why_not(source, is_a, world.entity_id("nlll")) or "")
+    assert "itself" in (rules.why_not(source, is_a, source) or "")
+    # From the other end: what is above can't be below.
+    assert {"n"} <= names(rules, rules.blocked(source, is_a + world.num_relations))
+
+
+def test_one_value_is_enough_where_every_thing_has_one(world: KnowledgeGraph) -> None:
+    rules, number = rules_of(world), world.relation_id("has number")
+    assert rules.has_single_answers(number) and not rules.has_single_answers(number + world.num_relations)
+    thing, other = world.entity_id("p3"), world.entity_id("number 0")
+    assert "p3 has number 3 already" in (rules.why_not(thing, number, other) or "")
+    # Asked from the number's side, all that have one are out.
+    blocked = names(rules, rules.blocked(other, number + world.num_relations))
+    assert "p3" in blocked and "nl" not in blocked
+    assert "p0" not in blocked  # known
+
+
+def test_a_role_that_hundreds_never_combine_with_another_rules_it_out() -> None:
+    facts = [(f"city {i}", "lies in", f"country {i % 9}") for i in range(400)]
+    facts += [(f"person {i}", "born in", f"city {i % 400}") for i in range(500)]
+    kg = KnowledgeGraph.from_triples([*facts, ("city 1", "twin of", "city 2")])
+    rules, born = rules_of(kg), kg.relation_id("born in")
+    blocked = names(rules, rules.blocked(kg.entity_id("city 7"), born + kg.num_relations))
+    assert "city 9" in blocked and "country 1" not in blocked  # too few countries to tell
+    assert "a head of lies in" in (rules.why_not(kg.entity_id("city 9"), born, kg.entity_id("city 7")) or "")
+    # A rare relation is seldom seen of anything; that is no reason.
+    twin = kg.relation_id("twin of")
+    assert "person 4" not in names(rules, rules.blocked(kg.entity_id("city 1"), twin))
+
+
+def test_blocked_and_why_not_agree(world: KnowledgeGraph) -> None:
+    rules = rules_of(world)
+    for name in ("nl", "p3", "number 1", "a"):
+        source = world.entity_id(name)
+        for relation in range(2 * world.num_relations):
+            if rules.against_another(source, relation) is not None:
+                continue  # speaks against all of them; they are marked, not left out
+            blocked = rules.blocked(source, relation)
+            given = np.array([rules.why_not(source, relation, i) is not None for i in range(world.num_entities)])
+            # A source in the wrong role speaks against every answer, which leaves nothing to choose from.
+            if not given.all():
+                assert (blocked <= given).all(), (name, relation)
+
+
+def test_predict_and_complete_leave_contradictions_out_unless_told_not_to(
+    world: KnowledgeGraph, small_gamma: Gamma
+) -> None:
+    everything = {"top_k": world.num_entities, "head": "nl", "relation": "is a"}
+    with_rules = {p.name for p in small_gamma.predict(world, **everything)}
+    without = {p.name for p in small_gamma.predict(world, **everything, rules=False)}
+    assert "nll" in without - with_rules and "nr" in with_rules
+    for fact in complete(small_gamma, world, relations=["is a"], top=1000).facts:
+        assert rules_of(world).why_not(*(world.entity_id(fact.head), 0, world.entity_id(fact.tail))) is None
+    marked = small_gamma.predict(world, head="p3", relation="has number", top_k=3)
+    assert all("already" in (p.why_not or "") for p in marked)
+    shown = small_gamma.predict(world, head="p3", relation="has number", include_known=True, top_k=1000)
+    assert [p.why_not for p in shown if p.known] == [None]
+
+
+def test_relations_that_the_pair_contradicts_are_left_out(world: KnowledgeGraph, small_gamma: Gamma) -> None:
+    answers = {p.name for p in small_gamma.predict(world, head="nl", tail="nll")}
+    assert "is a" not in answers
+    assert "is a" in {p.name for p in small_gamma.predict(world, head="nl", tail="nll", rules=False)}
+
+
+def test_rules_live_as_long_as_their_graph() -> None:
+    kg = KnowledgeGraph.from_triples(tree(3))
+    assert rules_of(kg) is rules_of(kg)
+    empty = KnowledgeGraph(np.empty((0, 3), dtype=np.int64), ["a"], ["r"])
+    assert not rules_of(empty).blocked(0, 0).any()
