@@ -71,8 +71,11 @@ class Endpoint(ThreadingHTTPServer):
         self.store.load(turtle, format=ox.RdfFormat.TURTLE)
         self.failures = 0
         self.body: bytes | None = None
+        self.bodies: list[bytes] = []
         self.never = threading.Event()
         self.is_silent = False
+        self.drips = False
+        self.redirect: str | None = None
         self.requests = 0
 
     @property
@@ -90,10 +93,24 @@ class _SparqlHandler(BaseHTTPRequestHandler):
         if server.is_silent:
             server.never.wait(5)
             return
+        if server.redirect is not None:
+            self.send_response(302)
+            self.send_header("Location", server.redirect)
+            self.end_headers()
+            return
+        if server.drips:
+            self.send_response(200)
+            self.end_headers()
+            while not server.never.wait(0.02):
+                self.wfile.write(b" ")
+                self.wfile.flush()
+            return
         if server.failures:
             server.failures -= 1
             self.send_error(503)
             return
+        if server.bodies:
+            server.body = server.bodies.pop(0)
         body = server.body or server.store.query(query).serialize(format=ox.QueryResultsFormat.JSON)
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))

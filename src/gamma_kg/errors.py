@@ -32,6 +32,10 @@ class CheckpointError(GammaError):
     """A checkpoint that is damaged, of another kind, or does not fit its config."""
 
 
+class NonFiniteScoreError(GammaError):
+    """Scores that are NaN or infinite: nothing can be ranked by them, least of all first."""
+
+
 def nearest(name: str, candidates: Iterable[str], count: int = 3) -> list[str]:
     """The `count` candidates most like `name`, best first; case does not matter."""
     by_folded: dict[str, str] = {}

@@ -18,8 +18,9 @@ from gamma_kg.bench.whole_queries import distinct_queries, measure_growth
 from gamma_kg.cli import app
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import native
-from gamma_kg.kernels.reference import propagate_reference
+from gamma_kg.kernels.reference import layer_reference, propagate_reference
 from gamma_kg.nn.layer import RelationalLayer
 
 TINY = Counts(60, 4, 300)
@@ -78,17 +79,17 @@ def test_a_task_in_a_row_runs_as_often_as_it_is_divided_by() -> None:
     assert len(calls) == passes_in("real forward", 1)
 
 
-@pytest.mark.skipif(not native.is_available(), reason="the native module is not built")
+@pytest.mark.skipif(native.module() is None, reason="the native module is not built")
 @pytest.mark.parametrize("algebra", ALGEBRAS)
 def test_layers_that_are_measured_are_those_of_the_definition(family: KnowledgeGraph, algebra: str) -> None:
     edges, layers = family.edges, [RelationalLayer(8, algebra) for _ in range(3)]
     x, relation = torch.randn(2, edges.num_nodes, 8), torch.randn(1, edges.num_types, 8)
-    source, boundary = torch.tensor([0, 1]), torch.randn(2, 8)
+    starts, boundary = Starts.single(torch.tensor([0, 1])), torch.randn(2, 8)
     targets = [torch.empty_like(x) for _ in range(2)]
     with torch.no_grad():
-        layers_task(edges, x, relation, source, boundary, layers, targets)()
+        layers_task(edges, x, relation, starts, boundary, layers, targets)()
         for layer in layers:
-            x = layer.plain(edges, x, relation, source, boundary)
+            x = layer_reference(edges, x, relation, starts, boundary, layer.weights())
     torch.testing.assert_close(targets[0], x, atol=1e-4, rtol=1e-4)
 
 

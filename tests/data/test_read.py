@@ -140,14 +140,33 @@ def test_an_unknown_format_names_the_nearest(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_read_in_order_of_names_without_companions(tmp_path: Path) -> None:
-    write(tmp_path / "b.csv", "c,r,d\n")
-    write(tmp_path / "a.tsv", "a\tr\tb\n")
+    write(tmp_path / "b.tsv", "c\tr\td\n")
+    write(tmp_path / "a.txt", "a\tr\tb\n")
     write(tmp_path / "README.txt", "nothing to see here, move on\n")
     (tmp_path / "part").mkdir()
-    write(tmp_path / "part" / "z.jsonl", '["e","r","f"]\n')
+    write(tmp_path / "part" / "z.tsv", "e\tr\tf\n")
     encoded = read_triples(tmp_path)
     assert named(encoded) == [("a", "r", "b"), ("c", "r", "d"), ("e", "r", "f")]
     assert len(encoded.report.files) == 3
+    assert encoded.report.notes == (f"{tmp_path}: took a.txt, b.tsv, part/z.tsv",)
+
+
+def test_a_folder_of_several_kinds_is_not_one_graph(tmp_path: Path) -> None:
+    write(tmp_path / "graph.ttl", "<x:a> <x:r> <x:b> .")
+    write(tmp_path / "queries.tsv", "a\tr\t?\n")
+    with pytest.raises(DataError, match=r"files of several kinds: 1 ttl \(graph.ttl\), 1 tsv \(queries.tsv\); name"):
+        read_triples(tmp_path)
+    encoded = read_triples(tmp_path, format="ttl")
+    assert encoded.report.notes == (f"{tmp_path}: took graph.ttl; left out queries.tsv",)
+
+
+@pytest.mark.parametrize("graph", ["train", "inference"])
+def test_of_a_benchmark_folder_the_graph_alone_is_taken(tmp_path: Path, graph: str) -> None:
+    for name in {"train", graph, "valid", "test"}:
+        write(tmp_path / f"{name}.txt", f"{name}\tr\tb\n")
+    encoded = read_triples(tmp_path)
+    assert named(encoded) == [(graph, "r", "b")]
+    assert f"took {graph}.txt; left out" in encoded.report.notes[0] and "test.txt" in encoded.report.notes[0]
 
 
 RDF = {

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyoxigraph as ox
 import pytest
 
 from gamma_kg import Gamma
@@ -63,6 +64,45 @@ def test_a_silent_server_times_out(endpoint: Endpoint) -> None:
     endpoint.is_silent = True
     with pytest.raises(DataError, match=r"no answer within 0\.1 s"):
         read_triples(endpoint.url, timeout=0.1, retries=0)
+
+
+def test_an_answer_that_drips_for_ever_times_out(endpoint: Endpoint) -> None:
+    endpoint.drips = True
+    with pytest.raises(DataError, match=r"no answer within 0\.2 s"):
+        read_triples(endpoint.url, timeout=0.2, retries=0)
+
+
+def test_an_answer_that_is_too_large_is_refused(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparql, "MAX_PAGE_BYTES", 1000)
+    with pytest.raises(DataError, match="the answer is larger than"):
+        read_triples(endpoint.url)
+
+
+def test_a_redirect_is_named_and_not_followed(endpoint: Endpoint) -> None:
+    endpoint.redirect = "http://169.254.169.254/secret"
+    with pytest.raises(DataError, match=r"redirects to http://169\.254\.169\.254/secret, which is not followed"):
+        read_triples(endpoint.url)
+    assert endpoint.requests == 1
+
+
+def test_a_server_without_offset_does_not_go_on_for_ever(endpoint: Endpoint) -> None:
+    endpoint.body = endpoint.store.query("SELECT ?s ?p ?o { ?s ?p ?o }").serialize(format=ox.QueryResultsFormat.JSON)
+    with pytest.raises(DataError, match="the same page came twice"):
+        read_triples(endpoint.url)
+
+
+def test_a_server_that_never_ends_is_left(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparql, "MAX_TRIPLES", 5)
+    with pytest.raises(DataError, match="more than 5 triples; say how many to read"):
+        read_triples(endpoint.url, page_size=5)
+
+
+def test_blank_nodes_of_two_pages_are_not_merged(endpoint: Endpoint) -> None:
+    page = '{"head":{"vars":["s","p","o"]},"results":{"bindings":[%s]}}'
+    row = '{"s":{"type":"bnode","value":"b0"},"p":{"type":"uri","value":"x:p"},"o":{"type":"uri","value":"x:%s"}}'
+    endpoint.bodies = [(page % rows).encode() for rows in (row % "a", row % "b", "")]
+    encoded = read_triples(endpoint.url, page_size=1)
+    assert len({head for head, _, _ in encoded.triples.tolist()}) == 2
 
 
 def test_a_page_that_is_no_result_is_an_error(endpoint: Endpoint) -> None:

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import runpy
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -28,7 +30,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from pages import ROOT, Command, File, Part, PythonBlock
+from pages import ROOT, Command, File, Output, Part
 from shrinking import shrink
 from tiny_sets import SETS, write_ultra
 
@@ -36,7 +38,7 @@ from gamma_kg.bench import suite as bench
 from gamma_kg.bench.training import measure_step
 from gamma_kg.cli import app, main
 from gamma_kg.data.benchmark import count_lines, file_sha256
-from gamma_kg.data.catalog import Source, catalog
+from gamma_kg.data.catalog import Download, catalog
 from loopback import Endpoint, FileServer
 
 # An endpoint of a page, answered by a server of ours with the facts of this file of the page.
@@ -54,6 +56,7 @@ class NewUser:
     files: FileServer
     endpoint: Callable[[str], Endpoint]
     monkeypatch: pytest.MonkeyPatch
+    printed: str = ""  # by the last part
 
     def __post_init__(self) -> None:
         (self.folder / "configs").symlink_to(ROOT / "configs")
@@ -77,10 +80,15 @@ class NewUser:
         match part:
             case File(name, body):
                 Path(name).write_text(body, encoding="utf-8")
-            case PythonBlock(body):
-                exec(compile(body, "page", "exec"), {"__name__": "__page__"})
-            case Command():
-                self.run(part)
+            case Output(body):
+                assert _without_numbers(body) in _without_numbers(self.printed), f"printed was:\n{self.printed}"
+            case _:
+                with redirect_stdout(io.StringIO()) as out:
+                    if isinstance(part, Command):
+                        self.run(part)
+                    else:
+                        exec(compile(part.body, "page", "exec"), {"__name__": "__page__"})
+                self.printed = out.getvalue()
 
     def run(self, command: Command) -> None:
         words = command.words
@@ -104,13 +112,13 @@ class NewUser:
 
     def _serve(self, slug: str) -> None:
         """Put the set on the server, and its address in place of the real one."""
-        entry, sources, facts = catalog()[slug], [], {}
+        entry, downloads, facts = catalog()[slug], [], {}
         for name, real in entry.files.items():
             path = self.sets / slug / name
             self.files.files[f"{slug}/{name}"] = path.read_bytes()
-            sources.append(Source(name, (f"{self.files.url}/{slug}/{name}",)))
+            downloads.append(Download(name, (f"{self.files.url}/{slug}/{name}",)))
             facts[name] = replace(real, lines=count_lines(path), sha256=file_sha256(path), lines_at_origin=None)
-        self.monkeypatch.setitem(catalog(), slug, replace(entry, sources=tuple(sources), files=facts))  # type: ignore[arg-type]
+        self.monkeypatch.setitem(catalog(), slug, replace(entry, downloads=tuple(downloads), files=facts))  # type: ignore[arg-type]
 
     def _address(self, word: str) -> str:
         return self.endpoint(Path(ENDPOINT_FILE).read_text("utf-8")).url if word == ENDPOINT else word
@@ -128,6 +136,11 @@ class NewUser:
         noted = notes.read_text().splitlines()
         assert f"python -m pip --disable-pip-version-check -q install {_pinned_torch()}" in noted
         assert MADE[arguments[-1]] in noted
+
+
+def _without_numbers(text: str) -> str:
+    """Lines with one sign for every number, and no room for how wide it is: other weights move the last digits."""
+    return "\n".join(" ".join(re.sub(r"\d+(\.\d+)?", "#", line).split()) for line in text.splitlines())
 
 
 def _gamma(arguments: list[str], patch: pytest.MonkeyPatch) -> None:

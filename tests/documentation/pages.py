@@ -1,6 +1,7 @@
 """What a page prints, in the order in which a reader meets it: files, Python blocks, commands.
 
 A fenced block with a title is a file. Commands stand in fenced blocks, in indented lines, or in the text as `code`.
+A block of `text` is what the part before it prints, a `formula` is neither run nor compared.
 Nothing is passed over: a block in a language that is neither run nor a file, and a fence that was not understood, are
 errors.
 """
@@ -40,6 +41,13 @@ class PythonBlock:
 
 
 @dataclass(frozen=True)
+class Output:
+    """What the page says that the part before it prints; numbers may differ."""
+
+    body: str
+
+
+@dataclass(frozen=True)
 class Command:
     """A command as printed, without its comment. `settings` are the variables set in front of it."""
 
@@ -71,7 +79,7 @@ class Command:
         return self.is_in_text and len(self.words) == 2 and self.words[0] == "gamma"
 
 
-Part = File | PythonBlock | Command
+Part = File | PythonBlock | Output | Command
 
 
 def parts(text: str) -> Iterator[Part]:
@@ -94,11 +102,13 @@ def _fenced(fence: re.Match[str]) -> Iterator[Part]:
         yield File(title[1], fence["body"])
     elif fence["language"] == "python":
         yield PythonBlock(fence["body"])
+    elif fence["language"] == "text":
+        yield Output(fence["body"])
     elif fence["language"] in SHELLS:
         for line in fence["body"].replace("\\\n", " ").splitlines():
             if line.strip() and not line.lstrip().startswith("#"):
                 yield Command(line.strip().removeprefix("$ "))
-    else:
+    elif fence["language"] != "formula":
         raise UnreadableBlockError(f"a block in {fence['language']} is neither run nor, for want of a title, a file")
 
 

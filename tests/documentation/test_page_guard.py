@@ -76,6 +76,7 @@ def test_a_block_that_nothing_runs_is_an_error(page: str) -> None:
         ("    pip install left-pad\n", "can't be installed"),
         ("    pip install '.[nothing]'\n", "no such extra"),
         ("    make everything\n", "No rule to make target"),
+        ("```python\nprint('this 1.5')\n```\n```text\nthat 1.5\n```\n", "printed was"),
     ],
 )
 def test_a_command_that_fails_or_has_no_way_to_run_fails_its_page(page: str, complaint: str, new_user: NewUser) -> None:

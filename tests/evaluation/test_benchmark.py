@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from gamma_kg.data.benchmark import load_benchmark
-from gamma_kg.errors import ConfigError, DataError
+from gamma_kg.errors import ConfigError, DataError, NonFiniteScoreError
 from gamma_kg.evaluation import plan
 from gamma_kg.evaluation.benchmark import EvaluationOptions, evaluate_benchmark
-from gamma_kg.evaluation.evaluate import NonFiniteScoreError, RivalCounts, rank_split
+from gamma_kg.evaluation.evaluate import RivalCounts, rank_split
 from gamma_kg.evaluation.plan import QueryPlan
 from gamma_kg.evaluation.store import Partial, ResultStore
 from gamma_kg.machine.processes import Processes

@@ -10,8 +10,9 @@ from torch import Tensor
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.first import first_layer
-from gamma_kg.kernels.fused import Stage, layers_forward
-from gamma_kg.kernels.training import layer_with_gradients
+from gamma_kg.kernels.native.layers import LayerJob, layers_forward
+from gamma_kg.kernels.native.training import layer_with_gradients
+from gamma_kg.kernels.reference import layer_reference
 from gamma_kg.nn.layer import RelationalLayer
 
 SHAPES = [(3, 3, 64), (2, 1, 64), (1, 1, 94), (2, 2, 10)]
@@ -35,11 +36,11 @@ class Case:
         self.boundary = torch.randn(B, D, dtype=dtype, requires_grad=True)
 
     def plain(self, x: Tensor) -> Tensor:
-        return self.layer.plain(self.edges, x, self.relation, self.starts, self.boundary)
+        return layer_reference(self.edges, x, self.relation, self.starts, self.boundary, self.weights)
 
     def fused(self, x: Tensor | None, relation: Tensor, which: Tensor | None) -> Tensor:
-        stage = self.layer.stage(relation, torch.empty_like(self.x))
-        return layers_forward(self.edges, x, [stage], which, self.starts, self.boundary, self.algebra)
+        job = LayerJob(relation, self.weights, torch.empty_like(self.x))
+        return layers_forward(self.edges, x, [job], which, self.starts, self.boundary)
 
     def initial(self) -> Tensor:
         return self.starts.spread(self.edges.num_nodes, self.boundary)
@@ -82,9 +83,7 @@ def test_one_pass_without_gradients_equals_the_plain_layer(graph: str, threads: 
 def test_layer_with_gradients_equals_the_plain_layer(graph: str, threads: int) -> None:
     for case in cases(graph):
         wanted = case.plain(case.x)
-        found = layer_with_gradients(
-            case.edges, case.x, case.relation, case.starts, case.boundary, case.weights, case.algebra
-        )
+        found = layer_with_gradients(case.edges, case.x, case.relation, case.starts, case.boundary, case.weights)
         compare(case, found, wanted, (case.x, case.relation, case.boundary, *case.starting_weights()))
 
 
@@ -92,7 +91,7 @@ def test_layer_with_gradients_equals_the_plain_layer(graph: str, threads: int) -
 def test_first_layer_equals_the_plain_layer_on_initial_states(graph: str) -> None:
     for case in cases(graph):
         wanted = case.plain(case.initial())
-        found = first_layer(case.edges, case.relation, case.starts, case.boundary, case.weights, case.algebra)
+        found = first_layer(case.edges, case.relation, case.starts, case.boundary, case.weights)
         compare(case, found, wanted, (case.relation, case.boundary, *case.starting_weights()))
 
 
@@ -128,8 +127,8 @@ def test_layers_in_one_call_equal_one_call_each(count: int, begins: str) -> None
         case.layer.linear.weight.normal_(0, 0.2)
     x = None if begins == "initial states" else first.x
     outs = [torch.empty_like(first.x) for _ in range(2)]
-    stages = [case.layer.stage(case.relation * (i + 1), outs[i % 2]) for i, case in enumerate(cases)]
-    found = layers_forward(first.edges, x, stages, which, first.starts, first.boundary, "complex").clone()
+    jobs = [LayerJob(case.relation * (i + 1), case.weights, outs[i % 2]) for i, case in enumerate(cases)]
+    found = layers_forward(first.edges, x, jobs, which, first.starts, first.boundary).clone()
     for i, case in enumerate(cases):
         case.starts, case.boundary = first.starts, first.boundary
         x = case.fused(x, case.relation * (i + 1), which)
@@ -159,11 +158,11 @@ def test_a_diverged_state_stays_visible() -> None:
 def test_a_layer_refuses_to_write_over_its_states_and_ids_out_of_range() -> None:
     case = Case(GRAPHS["ordinary"], (2, 2, 64), "real", torch.float32)
     which, out = torch.arange(2), torch.empty_like(case.x)
-    rest = which, case.starts, case.boundary, "real"
+    rest = which, case.starts, case.boundary
     for x, results in ((case.x, [case.x]), (case.x, [out, out]), (None, [out, out])):
-        stages = [case.layer.stage(case.relation, result) for result in results]
+        jobs = [LayerJob(case.relation, case.weights, result) for result in results]
         with pytest.raises(ValueError, match="over its states"):
-            layers_forward(case.edges, x, stages, *rest)
+            layers_forward(case.edges, x, jobs, *rest)
     with pytest.raises(ValueError, match="which: wanted 2 ids below 2"):
         case.fused(None, case.relation, which - 1)
     none, two = torch.tensor([0, 0, 0]), torch.tensor([0, 2, 2])
@@ -188,13 +187,13 @@ def test_a_layer_refuses_to_write_over_its_states_and_ids_out_of_range() -> None
 def test_layers_refuse_tensors_of_another_shape_or_type() -> None:
     case = Case(GRAPHS["ordinary"], (2, 2, 64), "real", torch.float32)
     which, out = torch.arange(2), torch.empty_like(case.x)
-    good = case.layer.stage(case.relation, out)
+    good = LayerJob(case.relation, case.weights, out)
     bad = [
         ("relation tables", good._replace(table_URD=case.relation[:, 1:])),
         ("norm bias", good._replace(weights=case.weights._replace(norm_bias=case.weights.norm_bias.double()))),
-        ("result", Stage(case.relation, case.weights, out[:, :-1])),
-        ("must be dense", Stage(case.relation, case.weights, out.mT.contiguous().mT)),
+        ("result", LayerJob(case.relation, case.weights, out[:, :-1])),
+        ("must be dense", LayerJob(case.relation, case.weights, out.mT.contiguous().mT)),
     ]
-    for complaint, stage in bad:
+    for complaint, job in bad:
         with pytest.raises(ValueError, match=complaint):
-            layers_forward(case.edges, case.x, [stage], which, case.starts, case.boundary, "real")
+            layers_forward(case.edges, case.x, [job], which, case.starts, case.boundary)

@@ -9,7 +9,7 @@ from graphs import assert_alike
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.starts import Starts
-from gamma_kg.kernels import native
+from gamma_kg.kernels.backend import plain_torch
 from gamma_kg.nn.config import PRESETS
 
 
@@ -26,14 +26,12 @@ def small(name: str, dtype: torch.dtype) -> Gamma:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", PRESETS)
-def test_scores_equal_those_of_the_plain_path(
-    name: str, dtype: torch.dtype, family: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_equal_those_of_the_plain_path(name: str, dtype: torch.dtype, family: KnowledgeGraph) -> None:
     gamma = small(name, dtype)
     source, relation = queries(family)
     fast = list(gamma.score_batches(family, source, relation))
-    monkeypatch.setattr(native, "module", lambda: None)
-    plain = list(small(name, dtype).score_batches(family, source, relation))
+    with plain_torch():
+        plain = list(small(name, dtype).score_batches(family, source, relation))
     for a, b in zip(fast, plain, strict=True):
         assert_alike(a.scores.score_BC, b.scores.score_BC)
         assert (a.scores.weight_BCK is None) == (b.scores.weight_BCK is None)
@@ -42,9 +40,7 @@ def test_scores_equal_those_of_the_plain_path(
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_scores_of_weighted_starts_equal_those_of_the_plain_path(
-    name: str, family: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_of_weighted_starts_equal_those_of_the_plain_path(name: str, family: KnowledgeGraph) -> None:
     relation = torch.arange(2 * family.num_relations)
     torch.manual_seed(4)
     starts = Starts.of_dense(torch.randn(len(relation), family.num_entities) * (torch.rand(len(relation), 1) < 0.7))
@@ -56,14 +52,12 @@ def test_scores_of_weighted_starts_equal_those_of_the_plain_path(
         return found
 
     fast = scores()
-    monkeypatch.setattr(native, "module", lambda: None)
-    assert_alike(fast, scores())
+    with plain_torch():
+        assert_alike(fast, scores())
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_parameter_gradients_equal_those_of_the_plain_path(
-    name: str, family: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parameter_gradients_equal_those_of_the_plain_path(name: str, family: KnowledgeGraph) -> None:
     model = small(name, torch.float64).model
     source, relation = queries(family)
 
@@ -74,14 +68,15 @@ def test_parameter_gradients_equal_those_of_the_plain_path(
         return list(found)
 
     fast = gradients()
-    monkeypatch.setattr(native, "module", lambda: None)
-    for a, b in zip(fast, gradients(), strict=True):
+    with plain_torch():
+        plain = gradients()
+    for a, b in zip(fast, plain, strict=True):
         assert (a - b).abs().max() <= 1e-10 * (b.abs().max() + 1)
 
 
-def test_an_empty_graph_is_scored_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_graph_is_scored_alike() -> None:
     kg = KnowledgeGraph(torch.zeros(0, 3, dtype=torch.int64), ["a", "b"], ["r"])
     assert isinstance(kg.edges, Edges)
     fast = small("gamma", torch.float64).scores(kg, [0, 1], [0, 1])
-    monkeypatch.setattr(native, "module", lambda: None)
-    assert_alike(fast, small("gamma", torch.float64).scores(kg, [0, 1], [0, 1]))
+    with plain_torch():
+        assert_alike(fast, small("gamma", torch.float64).scores(kg, [0, 1], [0, 1]))

@@ -9,6 +9,8 @@ import sys
 import torch
 
 from gamma_kg.kernels import native
+from gamma_kg.kernels.native.loading import LARGE_BYTES, PAGE_BYTES, empty_states
+from gamma_kg.kernels.native.propagation import supports
 
 TELL = "from gamma_kg.kernels.native import describe; print(describe())"
 
@@ -40,14 +42,14 @@ def test_description_names_the_instruction_set() -> None:
 
 def test_other_devices_types_and_formulas_take_the_plain_path() -> None:
     x = torch.zeros(1, 2, 4)
-    assert native.supports(x, x, "complex")
-    assert not native.supports(x.half(), x.half(), "complex")
-    assert not native.supports(x, x.double(), "complex")
-    assert not native.supports(x, x, "mobius")
-    assert not native.supports(x.to("meta"), x.to("meta"), "complex")
+    assert supports(x, x, "complex")
+    assert not supports(x.half(), x.half(), "complex")
+    assert not supports(x, x.double(), "complex")
+    assert not supports(x, x, "mobius")
+    assert not supports(x.to("meta"), x.to("meta"), "complex")
 
 
 def test_large_states_can_be_written() -> None:
-    states = native.empty_states(torch.zeros(1), 1, native.LARGE_BYTES // 64, 32)
+    states = empty_states(torch.zeros(1), 1, LARGE_BYTES // 64, 32)
     assert states.fill_(2.0).sum() == 2.0 * states.numel()
-    assert states.data_ptr() % native.PAGE_BYTES == 0
+    assert states.data_ptr() % PAGE_BYTES == 0

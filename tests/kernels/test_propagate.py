@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels import native, propagate
+from gamma_kg.kernels.native.graphs import arrays
+from gamma_kg.kernels.native.loading import INSTRUCTION_SETS
 from gamma_kg.kernels.reference import propagate_reference
 
 
@@ -59,7 +61,7 @@ def test_real_takes_odd_widths(D: int) -> None:
     compare(GRAPHS["ordinary"], *inputs(GRAPHS["ordinary"], 2, 2, D, torch.float32), "real")
 
 
-@pytest.mark.parametrize("isa", native.INSTRUCTION_SETS)
+@pytest.mark.parametrize("isa", INSTRUCTION_SETS)
 def test_every_instruction_set_of_this_machine_agrees(isa: str) -> None:
     module = native.module()
     assert module is not None
@@ -90,7 +92,7 @@ def test_runs_repeat_bit_for_bit(threads: int) -> None:
 def test_torch_accepts_the_operator(algebra: str) -> None:
     edges = GRAPHS["ordinary"]
     x, relation = inputs(edges, 2, 2, 8, torch.float64)
-    torch.library.opcheck(torch.ops.gamma_kg.propagate.default, (x, relation, *native.arrays(edges), algebra))
+    torch.library.opcheck(torch.ops.gamma_kg.propagate.default, (x, relation, *arrays(edges), algebra))
 
 
 def test_compiled_functions_keep_the_operator_whole() -> None:
@@ -151,7 +153,7 @@ def test_wrong_shapes_are_refused_with_what_was_wanted() -> None:
         propagate(edges, x[:, :5], relation, "real")
     with pytest.raises(ValueError, match=r"relations: wanted \(2 or 1, 8, 8\)"):
         propagate(edges, x, relation[:, :3], "real")
-    with pytest.raises(ValueError, match="odd"):
+    with pytest.raises(ValueError, match="into 2 parts: 7 channels"):
         propagate(edges, x[..., :7], relation[..., :7], "complex")
 
 

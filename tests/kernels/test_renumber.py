@@ -13,13 +13,21 @@ from torch import Tensor
 
 import gamma_kg.predicting.inference as inference
 from gamma_kg.demo import demo_graph
-from gamma_kg.graph.edges import Edges
-from gamma_kg.kernels import native, propagate
-from gamma_kg.kernels.renumber import Renumbered, renumbered
+from gamma_kg.graph.edges import EdgeGroups, Edges
+from gamma_kg.kernels import Backend, backend_of, propagate
+from gamma_kg.kernels.backend import plain_torch
+from gamma_kg.kernels.native.graphs import renumbered
+from gamma_kg.kernels.prepared import PreparedEdges
 from gamma_kg.predicting.gamma import Gamma
 
 
-def named(edges: Edges, name: Tensor) -> list[tuple[int, ...]]:
+def renumber(edges: Edges) -> tuple[PreparedEdges, Tensor]:
+    new = renumbered(edges)
+    assert new.place_N is not None
+    return new, new.place_N
+
+
+def named(edges: EdgeGroups, name: Tensor) -> list[tuple[int, ...]]:
     """All edges with `name` of both ends, sorted."""
     node, type_, neighbour = edges.slice(0, edges.num_edges)
     return sorted(map(tuple, torch.stack((name[node], type_, name[neighbour]), dim=1).tolist()))
@@ -28,14 +36,14 @@ def named(edges: Edges, name: Tensor) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_the_edges_are_the_same_under_their_new_names(graph: str) -> None:
     edges = GRAPHS[graph]
-    new, place = renumbered(edges)
+    new, place = renumber(edges)
     assert sorted(place.tolist()) == list(range(edges.num_nodes))
     assert named(new, torch.arange(edges.num_nodes)) == named(edges, place)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_the_groups_of_a_node_grow(graph: str) -> None:
-    edges = renumbered(GRAPHS[graph]).edges
+    edges, _ = renumber(GRAPHS[graph])
     size, node = edges.group_ptr.diff(), edges.group_node
     same = node[1:] == node[:-1]
     assert bool((size[1:][same] >= size[:-1][same]).all())
@@ -44,7 +52,7 @@ def test_the_groups_of_a_node_grow(graph: str) -> None:
 def test_nodes_that_share_type_and_hub_follow_each_other() -> None:
     # Two stars with their leaves' numbers interleaved; the hubs are 0 and 1.
     triples = [[hub, 0, leaf] for leaf in range(2, 22) for hub in (leaf % 2,)]
-    place = renumbered(Edges.of_triples(np.array(triples), 22, 1)).place
+    _, place = renumber(Edges.of_triples(np.array(triples), 22, 1))
     evens, odds = place[2::2].sort().values, place[3::2].sort().values
     assert torch.equal(evens.diff(), torch.ones(9, dtype=torch.int64))
     assert torch.equal(odds.diff(), torch.ones(9, dtype=torch.int64))
@@ -53,7 +61,7 @@ def test_nodes_that_share_type_and_hub_follow_each_other() -> None:
 @pytest.mark.parametrize("algebra", BILINEAR)
 def test_propagation_gives_the_same_sums_and_gradients(algebra: str) -> None:
     edges = random_graph(5, 80, 3, 500)
-    new, place = renumbered(edges)
+    new, place = renumber(edges)
     x = torch.randn(2, 80, 64, dtype=torch.float64, requires_grad=True)
     relation = torch.randn(2, 6, 64, dtype=torch.float64, requires_grad=True)
     old_sum = propagate(edges, x, relation, algebra)
@@ -79,7 +87,10 @@ def test_scores_and_branch_weights_do_not_notice(monkeypatch: pytest.MonkeyPatch
         return [(b.scores.score_BC, b.scores.weight_BCK) for b in batches if b.scores.weight_BCK is not None]
 
     found = answers()
-    monkeypatch.setattr(inference, "renumbered", lambda edges: Renumbered(edges, torch.arange(edges.num_nodes)))
+    backend = backend_of(torch.device("cpu"))
+    as_they_are = Backend(backend.device).prepare(kg.edges)
+    assert as_they_are.place_N is None and backend.prepare(kg.edges).place_N is not None
+    monkeypatch.setattr(backend, "prepare", lambda edges: as_they_are)
     wanted = answers()
     assert found and len(found) == len(wanted)
     for new, old in zip(found, wanted, strict=True):
@@ -89,15 +100,16 @@ def test_scores_and_branch_weights_do_not_notice(monkeypatch: pytest.MonkeyPatch
 
 def test_it_is_made_once_and_goes_with_its_graph() -> None:
     edges = random_graph(6, 20, 2, 60)
-    first = weakref.ref(renumbered(edges).edges)
-    assert renumbered(edges).edges is first()
+    backend = backend_of(torch.device("cpu"))
+    first = weakref.ref(backend.prepare(edges))
+    assert backend.prepare(edges) is first()
     del edges
     gc.collect()
     assert first() is None
 
 
-def test_without_the_native_module_the_graph_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "is_available", lambda: False)
+def test_plain_torch_takes_the_graph_as_it_is() -> None:
     edges = random_graph(7, 20, 2, 60)
-    new, place = renumbered(edges)
-    assert new is edges and torch.equal(place, torch.arange(20))
+    with plain_torch() as backend:
+        prepared = backend.prepare(edges)
+    assert prepared.place_N is None and prepared.neighbour is edges.neighbour

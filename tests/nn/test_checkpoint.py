@@ -5,7 +5,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from gamma_kg import CheckpointError, Gamma
+from gamma_kg import CheckpointError, Gamma, KnowledgeGraph
 from gamma_kg.nn.checkpoint import FORMAT, import_ultra, load_checkpoint
 
 
@@ -97,3 +97,18 @@ def test_a_checkpoint_without_an_ultra_model_is_refused(tmp_path: Path) -> None:
     torch.save({"model": {"a.weight": torch.zeros(2)}}, tmp_path / "other.pth")
     with pytest.raises(CheckpointError, match="holds no ULTRA model"):
         import_ultra(tmp_path / "other.pth")
+
+
+def test_a_model_of_meetings_goes_on_with_pairs_from_the_same_scores(saved: Path, family: KnowledgeGraph) -> None:
+    checkpoint = load_checkpoint(saved)
+    before, after = Gamma.from_checkpoint(checkpoint), Gamma.from_checkpoint(checkpoint.with_pairs())
+    assert after.config.relation_graph == "pairs"
+    assert after.num_parameters > before.num_parameters
+    source, relation = torch.tensor([0, 1, 2]), torch.tensor([0, 1, 2])
+    assert after.scores(family, source, relation).equal(before.scores(family, source, relation))
+    # The new types do count once they are learnt.
+    for layer in after.model.relation_encoder.layers:
+        torch.nn.init.ones_(layer.relation.weight)
+    for layer in before.model.relation_encoder.layers:
+        torch.nn.init.ones_(layer.relation.weight)
+    assert not after.scores(family, source, relation).allclose(before.scores(family, source, relation))

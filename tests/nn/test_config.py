@@ -36,7 +36,7 @@ def test_an_unknown_option_names_the_nearest() -> None:
     [
         ({"branches": ["complx"]}, "no message function 'complx'; did you mean 'complex'"),
         ({"branches": []}, "at least one message function"),
-        ({"branches": ["dual"], "dim": 7}, "dim must be even"),
+        ({"branches": ["dual"], "dim": 7}, "dim must be a multiple of 2"),
         ({"num_layers": 0}, r"num_layers.*greater than or equal to 1 \(got 0\)"),
         ({"attention": "none", "position": "early"}, "early fusion"),
     ],

@@ -1,12 +1,14 @@
 import gc
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 
-from gamma_kg import ConfigError, DataError, Gamma, KnowledgeGraph
+from gamma_kg import ConfigError, DataError, Gamma, GammaConfig, KnowledgeGraph
+from gamma_kg.errors import NonFiniteScoreError
 from gamma_kg.machine.memory import budget, free_memory, parse_memory
-from gamma_kg.predicting.inference import batch_size
+from gamma_kg.predicting.inference import RelationCache, batch_size
 
 
 def queries(kg: KnowledgeGraph) -> tuple[torch.Tensor, torch.Tensor]:
@@ -115,3 +117,41 @@ def test_memory_sizes_are_read_as_people_write_them() -> None:
     for wrong in ("", "much", "-1GB", "0", "4XB"):
         with pytest.raises(ConfigError, match="800MB or 4GB"):
             parse_memory(wrong)
+
+
+def test_threads_that_ask_at_once_share_one_computation(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    gamma = Gamma(small_gamma.model)
+    wanted = small_gamma.scores(family, [0, 1, 2, 3], [0, 1, 2, 3])
+    asked: list[int] = []
+    handle = gamma.model.relation_encoder.register_forward_hook(
+        lambda _m, args, _o: asked.extend(args[1].node_S.tolist())
+    )
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda _: gamma.scores(family, [0, 1, 2, 3], [0, 1, 2, 3]), range(32)))
+    finally:
+        handle.remove()
+    assert sorted(asked) == [0, 1, 2, 3]
+    assert all(scores.equal(wanted) for scores in found)
+
+
+def test_what_the_cache_lets_go_of_is_freed(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    cache, row_bytes = RelationCache(), 2 * family.num_relations * small_gamma.config.dim * 4
+    cache.states(small_gamma.model, family, torch.arange(4), 2 * row_bytes)
+    kept = list(cache._graphs[family].values())
+    assert len(kept) == 2
+    assert all(row.untyped_storage().nbytes() == row_bytes for row in kept)
+
+
+@pytest.mark.parametrize("relation", [1, 6])
+def test_scores_that_are_not_numbers_are_refused_and_not_ranked_first(family: KnowledgeGraph, relation: int) -> None:
+    gamma = Gamma.from_config(GammaConfig(dim=8, num_layers=2), seed=1)
+    with torch.no_grad():
+        gamma.model.score.out.bias.fill_(torch.nan)
+    query = r"\(Ann, father of, \?\)" if relation == 1 else r"\(\?, father of, Ann\)"
+    with pytest.raises(NonFiniteScoreError, match=f"the scores for {query} are not finite"):
+        gamma.scores(family, [family.entity_id("Ann")], [relation])
+    with pytest.raises(NonFiniteScoreError, match="not finite"):
+        gamma.predict(family, head="Ann", relation="father of")
+    with pytest.raises(NonFiniteScoreError, match="nothing to explain"):
+        gamma.explain(family, head="Ann", relation="father of", tail="Bob")

@@ -36,7 +36,7 @@ def test_relations_between_two_entities_are_ranked(family: KnowledgeGraph, small
     assert "mother of" not in {p.name for p in small_gamma.predict(family, head="Ann", tail="Bob")}
 
 
-def test_branch_weights_carry_the_names_of_the_geometries(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+def test_branch_weights_carry_the_names_of_the_branches(family: KnowledgeGraph, small_gamma: Gamma) -> None:
     (best,) = small_gamma.predict(family, head="Ann", relation="lives in", top_k=1)
     assert list(best.branch_weights) == ["complex", "split-complex"]
     assert math.isclose(sum(best.branch_weights.values()), 1, rel_tol=1e-6)

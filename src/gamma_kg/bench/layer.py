@@ -17,10 +17,11 @@ import torch
 from torch import Tensor
 
 from gamma_kg.bench.timing import BestTimes, Task, best_times, threads
-from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.edges import EdgeGroups
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import native, propagate
-from gamma_kg.kernels.fused import layers_forward
+from gamma_kg.kernels.native.layers import LayerJob, layers_forward
+from gamma_kg.kernels.native.loading import empty_states
 from gamma_kg.kernels.reference import propagate_reference
 from gamma_kg.nn.layer import RelationalLayer
 
@@ -35,7 +36,7 @@ BATCH = "a query per thread,"
 class LayerTimes:
     """Seconds per query: the unit, the gather, and of each algebra a whole layer, propagation forward and backward."""
 
-    def __init__(self, edges: Edges, dim: int, num_threads: int) -> None:
+    def __init__(self, edges: EdgeGroups, dim: int, num_threads: int) -> None:
         self.num_threads = num_threads
         with torch.no_grad():
             self.times = BestTimes(layer_tasks(edges, dim, num_threads))
@@ -55,7 +56,7 @@ def passes_in(name: str, num_threads: int) -> int:
     return 1 if name in DENSE else LAYERS * (num_threads if name.startswith(BATCH) else 1)
 
 
-def layer_tasks(edges: Edges, dim: int, num_threads: int) -> dict[str, Task]:
+def layer_tasks(edges: EdgeGroups, dim: int, num_threads: int) -> dict[str, Task]:
     """What is measured, on random states."""
     torch.manual_seed(0)
     rows, weight = torch.randn(edges.num_nodes, 2 * dim), torch.randn(2 * dim, dim)
@@ -77,7 +78,7 @@ def layer_tasks(edges: Edges, dim: int, num_threads: int) -> dict[str, Task]:
 
 
 def forward_tasks(
-    algebra: str, edges: Edges, x_BND: Tensor, relation_1RD: Tensor, targets: list[Tensor]
+    algebra: str, edges: EdgeGroups, x_BND: Tensor, relation_1RD: Tensor, targets: list[Tensor]
 ) -> dict[str, Task]:
     """Whole layers, and propagation alone."""
     B, _, D = x_BND.shape
@@ -100,7 +101,7 @@ def in_a_row(task: Task) -> Task:
 
 
 def layers_task(
-    edges: Edges,
+    edges: EdgeGroups,
     x: Tensor,
     relation: Tensor,
     starts: Starts,
@@ -111,8 +112,8 @@ def layers_task(
     """Layers in a row, as the encoder runs them: in one native call where there is a native module."""
 
     def fused() -> None:
-        stages = [layer.stage(relation, targets[i % 2]) for i, layer in enumerate(layers)]
-        layers_forward(edges, x, stages, None, starts, boundary, layers[0].algebra)
+        jobs = [LayerJob(relation, layer.weights(), targets[i % 2]) for i, layer in enumerate(layers)]
+        layers_forward(edges, x, jobs, None, starts, boundary)
 
     def plain() -> None:
         states = x
@@ -124,10 +125,10 @@ def layers_task(
 
 def random_states(queries: int, num_nodes: int, dim: int) -> Tensor:
     """States, in memory as the encoder takes it."""
-    return native.empty_states(torch.empty(0), queries, num_nodes, dim).normal_()
+    return empty_states(torch.empty(0), queries, num_nodes, dim).normal_()
 
 
-def measure_plain(edges: Edges, dim: int, rounds: int, num_threads: int) -> dict[str, float]:
+def measure_plain(edges: EdgeGroups, dim: int, rounds: int, num_threads: int) -> dict[str, float]:
     """Seconds per query of the plain torch path, forward, and forward and backward."""
     torch.manual_seed(0)
     x = torch.randn(1, edges.num_nodes, dim, requires_grad=True)
@@ -142,7 +143,7 @@ def measure_plain(edges: Edges, dim: int, rounds: int, num_threads: int) -> dict
         return forward | best_times({"forward and backward": both}, rounds)
 
 
-def backward_task(edges: Edges, x: Tensor, relation: Tensor, gradient: Tensor, algebra: str) -> Task:
+def backward_task(edges: EdgeGroups, x: Tensor, relation: Tensor, gradient: Tensor, algebra: str) -> Task:
     """The backward pass alone: the forward pass is made once, here."""
     with torch.enable_grad():
         x, relation = x.detach().requires_grad_(), relation.detach().requires_grad_()
@@ -150,9 +151,9 @@ def backward_task(edges: Edges, x: Tensor, relation: Tensor, gradient: Tensor, a
     return lambda: torch.autograd.grad(out, (x, relation), gradient, retain_graph=True)
 
 
-def merged_types(edges: Edges) -> Edges:
+def merged_types(edges: EdgeGroups) -> EdgeGroups:
     """The same neighbours with a single edge type: one group per node."""
-    return Edges(
+    return EdgeGroups(
         num_nodes=edges.num_nodes,
         num_types=1,
         node_ptr=torch.arange(edges.num_nodes + 1),

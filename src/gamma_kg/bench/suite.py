@@ -17,8 +17,8 @@ from gamma_kg.bench.start import measure_start
 from gamma_kg.bench.timing import threads
 from gamma_kg.bench.training import StepTiming, measure_step
 from gamma_kg.bench.whole_queries import measure_growth, measure_memory, measure_queries
+from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.native import describe, retain_freed_memory
-from gamma_kg.kernels.renumber import renumbered
 from gamma_kg.machine.cpu import cpu_name
 from gamma_kg.machine.memory import free_memory
 
@@ -32,7 +32,7 @@ def run_bench(
     retain_freed_memory()  # as training does: fresh pages would be a part of every time
     tell("graph")
     name, kg = benchmark_graph(data_dir)
-    edges, dim = renumbered(kg.edges).edges, 64  # as queries see it
+    edges, dim = backend_of(torch.device("cpu")).prepare(kg.edges), 64  # as queries see it
     record: dict[str, Any] = {
         "machine": machine(num_threads),
         "graph": {"name": name, "entities": kg.num_entities, "triples": kg.num_triples, "edges": edges.num_edges},

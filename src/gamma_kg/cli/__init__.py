@@ -16,6 +16,7 @@ from gamma_kg.cli import (
     curve,
     datasets,
     demo,
+    develop,
     evaluate,
     explain,
     finetune,
@@ -66,6 +67,7 @@ app.command("convert")(convert.convert)
 app.command("pretrain")(pretrain.pretrain)
 app.command("finetune")(finetune.finetune)
 app.command("select")(select.select)
+app.command("develop")(develop.develop)
 app.command("curve")(curve.curve)
 app.command("ablate")(ablate.ablate)
 app.add_typer(datasets.app, name="datasets")

@@ -46,7 +46,12 @@ def datasets(
         if json_lines:
             sizes = {"cached": here, "bytes": sum((folder / entry.slug / name).stat().st_size for name in here)}
             record = {"name": entry.slug, "title": entry.name, "group": entry.group, "counts": entry.counts, **sizes}
-            more = {"licence": entry.licence, "task": entry.task, "leakage": entry.leakage, "note": entry.note}
+            more = {
+                "licence": entry.licence,
+                "ultra_task": entry.ultra_task,
+                "leakage": entry.leakage,
+                "note": entry.note,
+            }
             urls = sorted({url for part in entry.downloads for url in part.urls})
             print(json.dumps(record | more | {"urls": urls}, ensure_ascii=False))
             continue

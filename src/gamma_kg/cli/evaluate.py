@@ -39,8 +39,13 @@ def evaluate(
     limit: Annotated[int | None, typer.Option(help="Rank only so many triples of each set, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of that draw.")] = 0,
     task: Annotated[
-        str, typer.Option(help="paper or ultra (which sets rank tails only); both, tail or relation (on every set).")
-    ] = "paper",
+        str,
+        typer.Option(help="both directions, tail, relation; ultra: tails on the sets where ULTRA's README has them."),
+    ] = "both",
+    published_filter: Annotated[
+        bool,
+        typer.Option("--published-filter", help="Filter validation by test triples too, as the published code does."),
+    ] = False,
     by: Annotated[list[str] | None, typer.Option(help="Also split results by pattern or halflink.")] = None,
     rules: Annotated[
         bool, typer.Option("--rules", help="Rank last what contradicts the graph's own patterns, as predict does.")
@@ -61,7 +66,16 @@ def evaluate(
     from gamma_kg.machine.processes import join_processes
     from gamma_kg.predicting.models import resolve_model
 
-    options = EvaluationOptions(split=split, task=task, limit=limit, seed=seed, memory=memory, by=by or (), rules=rules)
+    options = EvaluationOptions(
+        split=split,
+        task=task,
+        limit=limit,
+        seed=seed,
+        memory=memory,
+        by=by or (),
+        published_filter=published_filter,
+        rules=rules,
+    )
     benchmarks = _find(datasets or [], group or [], data_dir, split)
     named = resolve_model(model)
     with join_processes() as processes:

@@ -128,7 +128,7 @@ def predict(
 
 
 def print_predictions(predictions: list[Prediction], title: str) -> None:
-    """A table for people: rank, answer, how probable, which geometry counted."""
+    """A table for people: rank, answer, how probable, which branch counted."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -141,7 +141,7 @@ def print_predictions(predictions: list[Prediction], title: str) -> None:
     table.add_column("score", justify="right")
     branches = list(predictions[0].branch_weights) if predictions else []
     if len(branches) > 1:
-        table.add_column("geometry")
+        table.add_column("branch")
     if any(p.known for p in predictions):
         table.add_column("known")
     for rank, p in enumerate(predictions, 1):

@@ -60,24 +60,26 @@ class Benchmark:
 
     name: str
     group: str
-    task: str
     protocol: Protocol
     files: Mapping[str, Path]
     entry: Dataset | None = None
     is_common_layout: bool = True
     _hashes: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
-    def split(self, name: str) -> Split:
-        """The graph, queries and known triples of "valid" or "test"; "train" asks for the train triples themselves."""
-        parts = self._parts(name)
-        graph_part, known_parts = self._roles(name)
+    def split(self, name: str, *, published_filter: bool = False) -> Split:
+        """The graph, queries and known triples of "valid" or "test"; "train" asks for the train triples themselves.
+
+        Validation never reads a test triple, unless the filter of the published evaluation is asked for.
+        """
+        parts = self._parts(name, published_filter)
+        graph_part, known_parts = self._roles(name, published_filter)
         triples, entities, relations = self._read(parts)
         known = np.concatenate([triples[part] for part in known_parts])
         return Split(triples[graph_part], triples[name], known, entities, relations)
 
-    def data_hash(self, split: str) -> str:
+    def data_hash(self, split: str, *, published_filter: bool = False) -> str:
         """One sha256 over the files that the split is made of."""
-        lines = [f"{part} {self._hash(part)}" for part in self._parts(split)]
+        lines = [f"{part} {self._hash(part)}" for part in self._parts(split, published_filter)]
         return hashlib.sha256("\n".join([self.protocol.name, *lines]).encode()).hexdigest()
 
     def all_triples(self) -> tuple[dict[str, IntArray], Vocabulary, Vocabulary]:
@@ -88,17 +90,19 @@ class Benchmark:
     def _read(self, parts: Sequence[str]) -> tuple[dict[str, IntArray], Vocabulary, Vocabulary]:
         return read_parts({part: self._path(part) for part in parts}, **(LAYOUT if self.is_common_layout else {}))
 
-    def _roles(self, split: str) -> tuple[str, tuple[str, ...]]:
+    def _roles(self, split: str, published_filter: bool = False) -> tuple[str, tuple[str, ...]]:
         if split == "train":
             return "train", ("train",)
         if split not in self.protocol.graph:
             raise DataError(f"no split is named {split!r}{did_you_mean(split, SPLITS)}; splits: {', '.join(SPLITS)}")
         known = self.protocol.filter[split]
+        if published_filter:
+            known = self.protocol.published_filter.get(split, known)
         # A set may come without valid.txt; its test split is still well defined.
         return self.protocol.graph[split], tuple(part for part in known if part == split or part in self.files)
 
-    def _parts(self, split: str) -> list[str]:
-        graph, known = self._roles(split)
+    def _parts(self, split: str, published_filter: bool = False) -> list[str]:
+        graph, known = self._roles(split, published_filter)
         wanted = {graph, split, *known}
         return [part for part in ("train", "inference", "valid", "test") if part in wanted]
 
@@ -135,7 +139,7 @@ def load_benchmark(name: str, data_dir: str | Path | None = None, *, verify: boo
             f"`gamma datasets fetch {entry.slug}`, or put the files there (TAB between head, relation, tail), "
             "or point --data-dir or GAMMA_DATA to the folder that has them"
         )
-    benchmark = Benchmark(entry.slug, entry.group, entry.task, entry.protocol, files, entry)
+    benchmark = Benchmark(entry.slug, entry.group, entry.protocol, files, entry)
     if verify:
         verify_files(benchmark, folder)
     return benchmark
@@ -159,7 +163,7 @@ def own_benchmark(folder: Path) -> Benchmark:
         protocol = protocols["validates-on-train"]
     else:
         protocol = protocols["validates-on-inference"]
-    return Benchmark(folder.resolve().name, "own", "both", protocol, files, is_common_layout=False)
+    return Benchmark(folder.resolve().name, "own", protocol, files, is_common_layout=False)
 
 
 def verify_files(benchmark: Benchmark, folder: Path) -> None:

@@ -18,6 +18,8 @@ from gamma_kg.data.streams import Input
 from gamma_kg.errors import DataError
 
 BATCH_ROWS = 1_000_000
+# A file can claim any number of equal rows in a few bytes; rows of a graph differ.
+MAX_ROWS_PER_BYTE = 100
 
 
 def read_parquet(opened: Input, path: Path | None, encoder: TripleEncoder, tally: Tally) -> None:
@@ -27,6 +29,11 @@ def read_parquet(opened: Input, path: Path | None, encoder: TripleEncoder, tally
         names = lazy.collect_schema().names()
         total = lazy.select(pl.len()).collect().item()
     chosen = _roles(lazy, names, opened.name, tally)
+    size = path.stat().st_size if path is not None else 0
+    if size and total > MAX_ROWS_PER_BYTE * size:
+        raise DataError(
+            f"{opened.name}: claims {total:,} rows in {size:,} bytes, which no graph has; get the file again"
+        )
     if total == 0:
         raise DataError(f"{opened.name}: the table has no rows")
     for start in range(0, total, BATCH_ROWS):

@@ -30,6 +30,7 @@ ALTERNATIVE_PROPERTIES = frozenset(
         "http://xmlns.com/foaf/0.1/nick",
         "http://purl.org/dc/terms/alternative",
         "http://www.geneontology.org/formats/oboInOwl#hasExactSynonym",
+        "http://www.geneontology.org/formats/oboInOwl#id",
         "http://purl.obolibrary.org/obo/IAO_0000118",
     )
 )

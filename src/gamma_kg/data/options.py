@@ -8,7 +8,7 @@ from typing import Literal
 
 from gamma_kg.errors import DataError, did_you_mean
 
-FORMATS = ("tsv", "csv", "txt", "parquet", "jsonl", "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3")
+FORMATS = ("tsv", "csv", "txt", "parquet", "jsonl", "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "obo")
 LITERALS = ("skip", "as-entities")
 KEPT_COMPLAINTS = 5
 

@@ -12,6 +12,7 @@ from gamma_kg.data.encoder import TripleEncoder
 from gamma_kg.data.names import RdfNames
 from gamma_kg.data.options import Tally
 from gamma_kg.data.streams import Input, line_chunks
+from gamma_kg.data.xml_entities import guarded
 from gamma_kg.errors import DataError
 
 RDF_FORMATS = {
@@ -50,7 +51,7 @@ class QuadCollector:
     def __init__(self, encoder: TripleEncoder, tally: Tally, names: RdfNames, scope: str = "") -> None:
         self._encoder = encoder
         self._names = names
-        self._scope = scope
+        self.scope = scope
         self._keeps_literals = tally.options.literals == "as-entities"
         self._anonymous: dict[str, str] = {}
         self._batch: list[tuple[str, str, str]] = []
@@ -84,7 +85,7 @@ class QuadCollector:
         if isinstance(term, ox.NamedNode):
             return term.value
         if isinstance(term, ox.BlankNode):
-            return f"_:{self._scope}{self._blank(term.value)}"
+            return f"_:{self.scope}{self._blank(term.value)}"
         return str(term)
 
     def _blank(self, name: str) -> str:
@@ -113,7 +114,8 @@ def _read_lines(name: str, kind: str, first: int, chunk: bytes, collector: QuadC
 
 def _read_document(opened: Input, kind: str, collector: QuadCollector) -> None:
     """Turtle, TriG, N3, RDF/XML, JSON-LD: read as a stream up to the end or the first error."""
-    stream = _ChunkStream(line_chunks(opened, collector.tally.options.encoding, max_line=None))
+    chunks = line_chunks(opened, collector.tally.options.encoding, max_line=None)
+    stream = _ChunkStream(guarded(opened.name, chunks) if kind == "rdf" else chunks)
     if collector.tally.options.skip_bad_lines and kind in ("ttl", "n3"):
         _read_turtle_around_damage(opened.name, kind, stream.read(), collector)
         return

@@ -19,6 +19,7 @@ from gamma_kg.data.formats import find_files, find_format
 from gamma_kg.data.frames import add_frame, read_parquet, three_columns
 from gamma_kg.data.json_lines import read_json_lines
 from gamma_kg.data.names import RdfNames
+from gamma_kg.data.obo import read_obo
 from gamma_kg.data.options import ReadOptions, ReadReport, Tally
 from gamma_kg.data.progress import reading_progress
 from gamma_kg.data.rdf import read_rdf
@@ -51,7 +52,7 @@ def read_triples(path: str | Path, *, columns: Sequence[str | int] | None = None
 
         names: RdfNames | None = read_endpoint(str(path).removeprefix("sparql:"), encoder, tally)
     else:
-        names = _read_files(find_files(path, options), encoder, tally)
+        names = _read_files(find_files(path, options, tally.notes), encoder, tally)
     if encoder.num_triples == 0:
         left_out = f" ({tally.report(0)})" if tally.bad_lines or tally.literals_skipped else ""
         hint = "; keep the literals (literals as-entities)" if tally.literals_skipped else ""
@@ -92,6 +93,9 @@ def _read_files(paths: list[Path | None], encoder: TripleEncoder, tally: Tally) 
                     read_table(opened, kind, encoder, tally)
                 elif kind == "jsonl":
                     read_json_lines(opened, encoder, tally)
+                elif kind == "obo":
+                    names = names or RdfNames(tally.options.label_properties, tally.options.languages)
+                    read_obo(opened, encoder, tally, names)
                 else:
                     names = names or RdfNames(tally.options.label_properties, tally.options.languages)
                     # Blank nodes are local to a file: two files may both have a _:b0.

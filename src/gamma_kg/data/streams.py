@@ -25,6 +25,10 @@ CHUNK_BYTES = 1 << 25
 # A line longer than this is no triple; without a bound, a binary file without newlines would fill the memory.
 MAX_LINE_BYTES = 1 << 24
 
+# Graphs pack to a tenth or a fiftieth; what unpacks to more than this many times its size is made to do harm.
+MAX_UNPACKED_RATIO = 300
+MAX_UNPACKED_BYTES = 1 << 27
+
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 PARQUET_MAGIC = b"PAR1"
@@ -65,6 +69,7 @@ class _CountingRaw(io.RawIOBase):
     def __init__(self, stream: BinaryIO, progress: Progress) -> None:
         self._stream = stream
         self._progress = progress
+        self.count = 0
 
     def readable(self) -> bool:
         return True
@@ -73,7 +78,33 @@ class _CountingRaw(io.RawIOBase):
         view = memoryview(buffer)  # type: ignore[arg-type]
         block = self._stream.read(len(view))
         view[: len(block)] = block
+        self.count += len(block)
         self._progress(len(block))
+        return len(block)
+
+
+class _GuardedRaw(io.RawIOBase):
+    """Passes unpacked bytes on until they are out of proportion: a few kilobytes can unpack to more than any disk."""
+
+    def __init__(self, stream: BinaryIO, packed: _CountingRaw, name: str) -> None:
+        self._stream = stream
+        self._packed = packed
+        self._name = name
+        self._count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(buffer)  # type: ignore[arg-type]
+        block = self._stream.read(len(view))
+        view[: len(block)] = block
+        self._count += len(block)
+        if self._count > MAX_UNPACKED_BYTES and self._count > MAX_UNPACKED_RATIO * self._packed.count:
+            raise DataError(
+                f"{self._name}: unpacks to more than {MAX_UNPACKED_RATIO} times its size, as no graph does; "
+                "if you trust it, unpack it first"
+            )
         return len(block)
 
 
@@ -115,13 +146,16 @@ def open_input(path: Path | None, progress: Progress) -> Iterator[Input]:
     name = "standard input" if path is None else str(path)
     with reading_errors(name):
         with sys.stdin.buffer if path is None else path.open("rb") as file:
-            raw = io.BufferedReader(_CountingRaw(cast(BinaryIO, file), progress), 1 << 20)
+            counted = _CountingRaw(cast(BinaryIO, file), progress)
+            raw = io.BufferedReader(counted, 1 << 20)
             start = raw.peek(64)[:64]
             stream: io.BufferedReader[Any] = raw
             if start.startswith(GZIP_MAGIC):
-                stream = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=raw)), 1 << 20)
+                unpacked = gzip.GzipFile(fileobj=raw)
+                stream = io.BufferedReader(_GuardedRaw(cast(BinaryIO, unpacked), counted, name), 1 << 20)
             elif start.startswith(ZSTD_MAGIC):
-                stream = io.BufferedReader(_ZstdRaw(cast(BinaryIO, raw)), 1 << 20)
+                frames = io.BufferedReader(_ZstdRaw(cast(BinaryIO, raw)), 1 << 20)
+                stream = io.BufferedReader(_GuardedRaw(cast(BinaryIO, frames), counted, name), 1 << 20)
             elif path is not None and start and path.suffix in (".gz", ".zst", ".zstd"):
                 kind = "gzip" if path.suffix == ".gz" else "zstd"
                 raise DataError(f"{name}: the name says {kind}, but the content is not {kind}; rename the file")

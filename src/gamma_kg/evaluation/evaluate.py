@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from gamma_kg.data.benchmark import Split
-from gamma_kg.errors import GammaError
+from gamma_kg.errors import NonFiniteScoreError
 from gamma_kg.evaluation.plan import QueryBatch, QueryPlan
 from gamma_kg.evaluation.ranking import count_rivals
 from gamma_kg.graph.graph import KnowledgeGraph
@@ -24,10 +24,6 @@ from gamma_kg.rules import rules_of
 
 IntArray = NDArray[np.int64]
 UNRANKED = -1
-
-
-class NonFiniteScoreError(GammaError):
-    """A model that answers with NaN or infinity: such scores have no rank."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 
 from gamma_kg.data.benchmark import Split
-from gamma_kg.evaluation.evaluate import NonFiniteScoreError, RivalCounts
+from gamma_kg.errors import NonFiniteScoreError
+from gamma_kg.evaluation.evaluate import RivalCounts
 from gamma_kg.evaluation.plan import draw_triples
 from gamma_kg.evaluation.ranking import count_rivals
 from gamma_kg.graph.graph import KnowledgeGraph

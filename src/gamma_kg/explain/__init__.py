@@ -1,4 +1,4 @@
-"""Why the model believes a fact: paths, geometric branches, and the facts it rests on."""
+"""Why the model believes a fact: paths, branches, and the facts it rests on."""
 
 from gamma_kg.explain.explain import Explanation, KeyFact, Path, Step, explain
 

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gamma_kg.errors import NonFiniteScoreError
 from gamma_kg.explain.gradients import edge_gradients
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
@@ -39,7 +40,8 @@ class Asked:
         self.edges = self._less(kg.edges, [fact, *gone])
         with torch.no_grad():
             relation_B = torch.tensor([fact[1]])
-            self.relations: RelationStates = model.relation_states(kg.relation_graph, kg.edges.inverse, relation_B)
+            relation_graph = kg.relation_graph_as(model.config.relation_graph)
+            self.relations: RelationStates = model.relation_states(relation_graph, kg.edges.inverse, relation_B)
         self._rival_N = torch.ones(kg.num_entities, dtype=torch.bool)
         self._rival_N[kg.answers(fact[0], fact[1])] = False
         self._rival_N[fact[2]] = True
@@ -81,6 +83,11 @@ class Asked:
     def _scores(self, edges: Edges) -> tuple[Tensor, Tensor | None]:
         starts, relation_B = Starts.single(torch.tensor([self.fact[0]])), torch.tensor([self.fact[1]])
         scores = self._model.score_entities(edges, self.relations, starts, relation_B)
+        if not bool(scores.score_BC.isfinite().all()):
+            head, relation = self._kg.entities[self.fact[0]], self._kg.relations[self.fact[1]]
+            raise NonFiniteScoreError(
+                f"the scores for ({head}, {relation}, ?) are not finite (NaN or infinity): there is nothing to explain"
+            )
         return scores.score_BC[0], None if scores.weight_BCK is None else scores.weight_BCK[0]
 
     def _less(self, edges: Edges, triples: list[Triple]) -> Edges:

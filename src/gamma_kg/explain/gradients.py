@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.starts import Starts
-from gamma_kg.kernels import propagate
+from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.algebra import ALGEBRAS
+from gamma_kg.kernels.reference import aggregate, update
 from gamma_kg.nn.encoder import Encoder
 from gamma_kg.nn.layer import RelationalLayer
 from gamma_kg.nn.model import GammaModel, RelationStates
@@ -40,7 +40,9 @@ def edge_gradients(
     model: GammaModel, edges: Edges, relations: RelationStates, source: int, relation: int, answer: int
 ) -> Tensor:
     """Gradient of the answer's score with respect to a weight on each edge in each layer, (T, E)."""
-    starts, relation_B = Starts.single(torch.tensor([source])), torch.tensor([relation])
+    device = relations.state_URD.device
+    starts = Starts.single(torch.tensor([source], device=device))
+    relation_B = torch.tensor([relation], device=device)
     with torch.enable_grad():
         # A leaf with gradient, so that every layer takes its differentiable path even if the weights are frozen.
         query_BD = relations.state_URD[relations.which_B, relation_B].detach().requires_grad_()
@@ -59,12 +61,12 @@ def edge_gradients(
         z_KB1D = [z_BND[:, answer : answer + 1] for z_BND in z_KBND]
         score = model.fuse(z_KB1D, query_BD).score_BC[0, 0]
         gradients = torch.autograd.grad(score, [call.out for call in calls], allow_unused=True)
-    total_TE = torch.zeros(model.config.num_layers, edges.num_edges, dtype=torch.float64)
+    total_TE = torch.zeros(model.config.num_layers, edges.num_edges, dtype=torch.float64, device=device)
     for call, grad_out in zip(calls, gradients, strict=True):
         if grad_out is not None:
-            grad_ND = _at_aggregate(call, edges, source, query_BD.detach(), grad_out)
+            grad_ND = _at_aggregate(call, edges, starts, query_BD.detach(), grad_out)
             total_TE[call.step] += _per_edge(call, edges, grad_ND)
-    return total_TE
+    return total_TE.cpu()
 
 
 def _recorder(calls: list[LayerCall], step: int, num_nodes: int) -> Any:
@@ -77,19 +79,16 @@ def _recorder(calls: list[LayerCall], step: int, num_nodes: int) -> Any:
     return record
 
 
-def _at_aggregate(call: LayerCall, edges: Edges, source: int, query_BD: Tensor, grad_out: Tensor) -> Tensor:
+def _at_aggregate(call: LayerCall, edges: Edges, starts: Starts, query_BD: Tensor, grad_out: Tensor) -> Tensor:
     """Gradient of the score at the layer's aggregate, (N, D): back through the update of this layer alone."""
-    layer = call.layer
+    weights, x_1ND = call.layer.weights(), call.x_ND[None]
     with torch.no_grad():
-        agg_ND = propagate(edges, call.x_ND[None], call.relation_RW[None], layer.algebra)[0]
-        agg_ND[source] += query_BD[0]
+        propagate = backend_of(query_BD.device).propagate
+        agg_1ND = aggregate(edges, x_1ND, call.relation_RW[None], starts, query_BD, weights, propagate)
     with torch.enable_grad():
-        agg_ND.requires_grad_()
-        weight_x, weight_agg = layer.linear.weight.detach().split(layer.dim, dim=1)
-        hidden_ND = F.linear(call.x_ND, weight_x, layer.linear.bias.detach()) + F.linear(agg_ND, weight_agg)
-        out_ND = F.relu(layer.norm(hidden_ND))
-        (gradient,) = torch.autograd.grad(out_ND, agg_ND, grad_out[0])
-    return gradient
+        agg_1ND.requires_grad_()
+        (gradient,) = torch.autograd.grad(update(x_1ND, agg_1ND, weights), agg_1ND, grad_out)
+    return gradient[0]
 
 
 def _per_edge(call: LayerCall, edges: Edges, grad_ND: Tensor) -> Tensor:
@@ -99,4 +98,4 @@ def _per_edge(call: LayerCall, edges: Edges, grad_ND: Tensor) -> Tensor:
         for start in range(0, edges.num_edges, CHUNK_EDGES):
             node, type_, neighbour = edges.slice(start, min(start + CHUNK_EDGES, edges.num_edges))
             parts.append((grad_ND[node] * message(call.x_ND[neighbour], call.relation_RW[type_])).sum(-1).double())
-    return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
+    return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64, device=grad_ND.device)

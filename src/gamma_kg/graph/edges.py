@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import torch
@@ -27,8 +28,11 @@ IntArray = NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
-class Edges:
-    """Edges of a graph with `num_nodes` nodes and `num_types` edge types, grouped by (node, type)."""
+class EdgeGroups:
+    """Edges of a graph with `num_nodes` nodes and `num_types` edge types, grouped by (node, type): what is computed on.
+
+    The groups of a node, and the edges of a group, are in no promised order; `Edges` promises one.
+    """
 
     num_nodes: int
     num_types: int
@@ -37,6 +41,47 @@ class Edges:
     group_ptr: Tensor  # int64 [G + 1]
     neighbour: Tensor  # int32 [E]
     inverse: Tensor  # int32 [num_types]: the type that the same edge has when read from its other end
+
+    @property
+    def num_edges(self) -> int:
+        return self.neighbour.numel()
+
+    @property
+    def num_groups(self) -> int:
+        return self.group_type.numel()
+
+    @property
+    def device(self) -> torch.device:
+        return self.neighbour.device
+
+    @cached_property
+    def group_node(self) -> Tensor:
+        """The node that owns each group, int64 [G]."""
+        nodes = torch.arange(self.num_nodes, device=self.device)
+        return torch.repeat_interleave(nodes, self.node_ptr.diff(), output_size=self.num_groups)
+
+    def slice(self, start: int, stop: int) -> tuple[Tensor, Tensor, Tensor]:
+        """(node, type, neighbour), each int64, of the edges start .. stop in the order they are kept."""
+        position = torch.arange(start, stop, device=self.device)
+        group = torch.searchsorted(self.group_ptr, position, right=True) - 1
+        node = torch.searchsorted(self.node_ptr, group, right=True) - 1
+        return node, self.group_type[group].long(), self.neighbour[start:stop].long()
+
+    def to(self, device: torch.device | str) -> Self:
+        """These edges on another device; itself when they are there already."""
+        if torch.device(device) == self.device:
+            return self
+        names = ("node_ptr", "group_type", "group_ptr", "neighbour", "inverse")
+        return replace(self, **{name: getattr(self, name).to(device) for name in names})
+
+    def __repr__(self) -> str:
+        sizes = f"{self.num_nodes} nodes, {self.num_edges} edges of {self.num_types} types, {self.num_groups} groups"
+        return f"{type(self).__name__}({sizes})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Edges(EdgeGroups):
+    """Edges sorted by (node, type, neighbour), so that any of them can be found by bisection."""
 
     @classmethod
     def build(cls, node: IntArray, type_: IntArray, neighbour: IntArray, num_nodes: int, inverse: IntArray) -> Edges:
@@ -62,31 +107,6 @@ class Edges:
         """Every triple (h, r, t) as the edges (h, r, t) and (t, inverse of r, h)."""
         return cls.build(*both_ways(triples, num_relations), num_entities, inverse_types(num_relations))
 
-    @property
-    def num_edges(self) -> int:
-        return self.neighbour.numel()
-
-    @property
-    def num_groups(self) -> int:
-        return self.group_type.numel()
-
-    @property
-    def device(self) -> torch.device:
-        return self.neighbour.device
-
-    @cached_property
-    def group_node(self) -> Tensor:
-        """The node that owns each group, int64 [G]."""
-        nodes = torch.arange(self.num_nodes, device=self.device)
-        return torch.repeat_interleave(nodes, self.node_ptr.diff(), output_size=self.num_groups)
-
-    def slice(self, start: int, stop: int) -> tuple[Tensor, Tensor, Tensor]:
-        """(node, type, neighbour), each int64, of the edges start .. stop in sorted order."""
-        position = torch.arange(start, stop, device=self.device)
-        group = torch.searchsorted(self.group_ptr, position, right=True) - 1
-        node = torch.searchsorted(self.node_ptr, group, right=True) - 1
-        return node, self.group_type[group].long(), self.neighbour[start:stop].long()
-
     def find(self, node: Tensor, type_: Tensor, neighbour: Tensor) -> Tensor:
         """Positions of the given edges in sorted order, every copy of each; what is not there is passed over."""
         low, high = self._runs(node, type_, neighbour)
@@ -109,13 +129,6 @@ class Edges:
         removed_before = torch.searchsorted(positions.unique(), self.group_ptr)
         return replace(self, group_ptr=self.group_ptr - removed_before, neighbour=self.neighbour[keep])
 
-    def to(self, device: torch.device | str) -> Edges:
-        """These edges on another device; itself when they are there already."""
-        if torch.device(device) == self.device:
-            return self
-        names = ("node_ptr", "group_type", "group_ptr", "neighbour", "inverse")
-        return replace(self, **{name: getattr(self, name).to(device) for name in names})
-
     def _runs(self, node: Tensor, type_: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
         """First position, and one past the last, of each edge's copies; the two are equal where it is not there.
 
@@ -130,11 +143,6 @@ class Edges:
         start = self.group_ptr[group]
         stop = torch.where(is_there, self.group_ptr[group + 1], start)
         return bisect(self.neighbour, start, stop, neighbour), bisect(self.neighbour, start, stop, neighbour + 1)
-
-    def __repr__(self) -> str:
-        return (
-            f"Edges({self.num_nodes} nodes, {self.num_edges} edges of {self.num_types} types, {self.num_groups} groups)"
-        )
 
 
 def bisect(values: Tensor, low: Tensor, high: Tensor, wanted: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.facts import BLOCK_TRIPLES, Facts, FactsInMemory
 from gamma_kg.graph.inverse import direct_of, inverse_of
 from gamma_kg.graph.ordering import first_of_each
+from gamma_kg.graph.relation_pairs import with_pairs
 
 if TYPE_CHECKING:
     import pandas
@@ -161,6 +163,14 @@ class KnowledgeGraph:
     def relation_graph(self) -> Edges:
         """The graph whose nodes are the relations and their inverses (docs/model.md §2)."""
         return self._facts.relation_graph
+
+    def relation_graph_as(self, kind: str) -> Edges:
+        """The graph of relations of the kind that a model asks for (`GammaConfig.relation_graph`), built once."""
+        return self.relation_graph if kind == "meetings" else self._relation_graph_with_pairs
+
+    @cached_property
+    def _relation_graph_with_pairs(self) -> Edges:
+        return with_pairs(self.relation_graph, self.edges)
 
     def __repr__(self) -> str:
         return (

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gamma_kg.graph.worlds import make_world
+
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
@@ -39,6 +41,22 @@ class SourceGraph:
     @property
     def num_triples(self) -> int:
         return len(self.triples)
+
+    def sample(self, options: SubgraphOptions, rng: np.random.Generator) -> Subgraph:
+        return sample_subgraph(self, options, rng)
+
+
+@dataclass(frozen=True)
+class RuleWorlds:
+    """A training graph that is another one in each draw (`graph/worlds.py`)."""
+
+    name: str = "worlds"
+    num_triples: int = 0  # none is kept; weights in proportion to triples would never draw it
+
+    def sample(self, options: SubgraphOptions, rng: np.random.Generator) -> Subgraph:
+        low, high = min(100, options.entities[0]), min(2000, options.entities[1])
+        triples = make_world(rng, (min(low, high), high))
+        return _relabel(triples, _kept(triples, options, rng))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,8 @@
 
 Two-component algebras split the D channels in halves: x = x_re + u·x_im with a unit u, u² = σ. With σ = −1, +1, 0 the
 one product below is that of complex, split-complex and dual numbers. `real` and these three are bilinear: a sum of
-messages with the same relation is the message of the sum, which the engine uses. The others take the plain path.
+messages with the same relation is the message of the sum, and the message of zero is zero, which saves work. The native
+engine knows these four; any other row is computed by plain torch.
 """
 
 from __future__ import annotations
@@ -25,9 +26,8 @@ class Algebra:
     name: str
     message: Callable[[Tensor, Tensor], Tensor]
     relation_width: Fraction = Fraction(1)
-    halves: bool = True  # x consists of two halves, so D must be even
-    sigma: int = 0  # square of the unit, for the bilinear two-component algebras
-    bilinear: bool = False
+    components: int = 2  # x consists of so many equal parts, so D must be a multiple of it
+    bilinear: bool = False  # linear in x and in r: all that the engine builds on
 
 
 def product(x: Tensor, y: Tensor, sigma: int) -> Tensor:
@@ -65,11 +65,11 @@ def mobius(x: Tensor, r: Tensor, sigma: int) -> Tensor:
 ALGEBRAS = {
     algebra.name: algebra
     for algebra in (
-        Algebra("real", torch.mul, halves=False, bilinear=True),
-        Algebra("complex", lambda x, r: product(x, r, -1), sigma=-1, bilinear=True),
-        Algebra("split-complex", lambda x, r: product(x, r, +1), sigma=+1, bilinear=True),
-        Algebra("dual", lambda x, r: product(x, r, 0), sigma=0, bilinear=True),
-        Algebra("translation", torch.add, halves=False),
+        Algebra("real", torch.mul, components=1, bilinear=True),
+        Algebra("complex", lambda x, r: product(x, r, -1), bilinear=True),
+        Algebra("split-complex", lambda x, r: product(x, r, +1), bilinear=True),
+        Algebra("dual", lambda x, r: product(x, r, 0), bilinear=True),
+        Algebra("translation", torch.add, components=1),
         Algebra("rotation", rotation, relation_width=Fraction(1, 2)),
         Algebra("transrotate", transrotate, relation_width=Fraction(3, 2)),
         Algebra("mobius", lambda x, r: mobius(x, r, -1), relation_width=Fraction(4)),

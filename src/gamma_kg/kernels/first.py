@@ -12,23 +12,24 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.edges import EdgeGroups
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
-from gamma_kg.kernels.fused import LayerWeights
+from gamma_kg.kernels.parameters import LayerWeights
 
 
 def first_layer(
-    edges: Edges, relation_BRD: Tensor, starts: Starts, boundary_BD: Tensor, weights: LayerWeights, algebra: str
+    edges: EdgeGroups, relation_BRD: Tensor, starts: Starts, boundary_BD: Tensor, weights: LayerWeights
 ) -> Tensor:
     """New states, (B, N, D), as the whole layer gives them for the initial states."""
-    assert ALGEBRAS[algebra].bilinear
+    algebra = ALGEBRAS[weights.algebra]
+    assert algebra.bilinear and weights.aggregation == "sum"
     (B, D), N = boundary_BD.shape, edges.num_nodes
     row_SD, S = starts.rows(boundary_BD), len(starts.node_S)
     start_M, type_M, node_M = _edges_at(edges, starts.node_S)
     query_M = starts.query_S[start_M]
     table_M = query_M if len(relation_BRD) > 1 else torch.zeros_like(query_M)
-    message_MD = ALGEBRAS[algebra].message(row_SD[start_M], relation_BRD[table_M, type_M])
+    message_MD = algebra.message(row_SD[start_M], relation_BRD[table_M, type_M])
 
     key_P, position = torch.cat((starts.query_S * N + starts.node_S, query_M * N + node_M)).unique(return_inverse=True)
     x_PD = boundary_BD.new_zeros(len(key_P), D).index_put((position[:S],), row_SD)
@@ -40,7 +41,7 @@ def first_layer(
     return everywhere.index_put((key_P,), x_PD + update_PD[:-1]).view(B, N, D)
 
 
-def _edges_at(edges: Edges, node_S: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _edges_at(edges: EdgeGroups, node_S: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """(start, type, node) of the edges (node, type, start): read from the start's own end, so by their inverses."""
     first_S = edges.group_ptr[edges.node_ptr[node_S]]
     count_S = edges.group_ptr[edges.node_ptr[node_S + 1]] - first_S

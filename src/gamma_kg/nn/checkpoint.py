@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from gamma_kg.errors import CheckpointError, ConfigError
+from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.io.atomic import write_whole
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.model import GammaModel
@@ -32,11 +33,31 @@ class Checkpoint:
     provenance: dict[str, Any] = field(default_factory=dict)
     version: str = ""
 
+    def with_pairs(self) -> Checkpoint:
+        """The same model with `relation_graph = "pairs"`: the new edge types begin at zero, so every score stays."""
+        if self.config.relation_graph == "pairs":
+            return self
+        config = self.config.with_options(relation_graph="pairs")
+        weights = {
+            name: _longer(tensor, config) if _is_type_table(name) else tensor for name, tensor in self.weights.items()
+        }
+        return Checkpoint(config, weights, self.provenance, self.version)
+
     def build(self) -> GammaModel:
         """The model with these weights, ready to predict."""
         model = GammaModel(self.config)
         load_weights(model, self.weights, "this checkpoint")
         return model.eval()
+
+
+def _is_type_table(name: str) -> bool:
+    return name.startswith("relation_encoder.") and name.endswith(".relation.weight")
+
+
+def _longer(table: Tensor, config: GammaConfig) -> Tensor:
+    """A table of edge types with zero rows for the types that the config has more."""
+    more = len(KINDS[config.relation_graph][0]) - len(table)
+    return torch.cat((table, table.new_zeros(more, table.shape[1])))
 
 
 def load_weights(model: GammaModel, weights: Mapping[str, Tensor], where: str) -> None:

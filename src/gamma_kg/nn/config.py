@@ -10,6 +10,9 @@ from gamma_kg.errors import ConfigError, did_you_mean
 from gamma_kg.io.frozen import FrozenConfig
 from gamma_kg.kernels.algebra import ALGEBRAS
 
+# Below it the attention is a hard choice; at zero it would turn round and prefer the worst branch.
+MIN_TEMPERATURE = 0.01
+
 
 class GammaConfig(FrozenConfig):
     """What the model computes. The defaults are the published GAMMA: complex and split-complex, late attention."""
@@ -19,7 +22,13 @@ class GammaConfig(FrozenConfig):
     dim: int = Field(64, ge=1)
     """Channels D of every state."""
     num_layers: int = Field(6, ge=1)
-    """Layers of the relation encoder and of each entity branch."""
+    """Layers of each entity branch."""
+    aggregation: Literal["sum", "mean", "pna"] = "sum"
+    """What a node makes of its messages, in the relation encoder too. All but the sum is computed by plain torch."""
+    relation_algebra: str = "real"
+    """Message function of the relation encoder."""
+    relation_layers: int | None = Field(None, ge=1)
+    """Layers of the relation encoder; as many as `num_layers` when None."""
     mlp_hidden: int | None = Field(None, ge=1)
     """Width of the score's hidden layer; as wide as its input when None."""
     attention: Literal["full", "no-query", "no-key", "none"] = "full"
@@ -31,8 +40,10 @@ class GammaConfig(FrozenConfig):
     """Fuse once after the last layer, or after every layer."""
     attention_dim: int = Field(128, ge=1)
     """Width of the space in which context and keys are compared."""
-    temperature: float = Field(1.0, gt=0)
-    """Start of the learned temperature κ. Not given by the paper."""
+    relation_graph: Literal["meetings", "pairs"] = "meetings"
+    """Edges between relations: whose ends meet in an entity (published), or also who holds for the same "pairs"."""
+    temperature: float = Field(1.0, ge=MIN_TEMPERATURE)
+    """Start of the learned temperature κ, which never counts as less than 0.01. Not given by the paper."""
     uniform_mix: float = Field(0.1, ge=0, le=1)
     """λ: share of the uniform distribution in the branch weights. Not given by the paper."""
     attention_dropout: float = Field(0.0, ge=0, lt=1)
@@ -42,11 +53,18 @@ class GammaConfig(FrozenConfig):
     def _check(self) -> Self:
         if not self.branches:
             raise ValueError("branches: at least one message function is needed")
-        for name in self.branches:
+        for option, name in (
+            *(("branches", name) for name in self.branches),
+            ("relation_algebra", self.relation_algebra),
+        ):
             if name not in ALGEBRAS:
-                raise ValueError(f"branches: no message function {name!r}{did_you_mean(name, ALGEBRAS)}")
-            if ALGEBRAS[name].halves and self.dim % 2:
-                raise ValueError(f"dim: {name!r} splits the channels in halves, so dim must be even (got {self.dim})")
+                raise ValueError(f"{option}: no message function {name!r}{did_you_mean(name, ALGEBRAS)}")
+            if self.dim % ALGEBRAS[name].components:
+                parts = ALGEBRAS[name].components
+                raise ValueError(
+                    f"dim: {name!r} splits the channels into {parts} parts, so dim must be a multiple of {parts} "
+                    f"(got {self.dim})"
+                )
         if self.position == "early" and self.attention == "none" and self.combine == "concat":
             raise ValueError(
                 "position: early fusion keeps the width of a branch, so it needs attention or combine = 'sum'"

@@ -1,7 +1,4 @@
-"""Attention over branches, and the score (docs/model.md §6).
-
-Features of branch k at entity e are F_k = [z_k ; q], the state and the query vector. No such concatenation is ever
-made: a linear map of F_k is a map of z_k plus a map of q, and the latter is needed once per query.
+"""Parameters of attention over branches and of the score (docs/model.md §6); `kernels.score` says what they compute.
 
 B queries, C candidate entities, D channels, K branches, A attention width, H hidden width.
 """
@@ -14,14 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gamma_kg.kernels.head import HeadWeights, by_query, score_candidates
-from gamma_kg.nn.config import GammaConfig
-
-
-def linear_of_features(weight: Tensor, z_BCD: Tensor, query_BD: Tensor) -> Tensor:
-    """weight · [z ; q] for every candidate, (B, C, out)."""
-    weight_z, weight_q = weight.split(z_BCD.shape[-1], dim=1)
-    return F.linear(z_BCD, weight_z) + F.linear(query_BD, weight_q)[:, None]
+from gamma_kg.kernels.parameters import AttentionWeights, ScoreWeights
+from gamma_kg.kernels.score import branch_weights, by_query
+from gamma_kg.nn.config import MIN_TEMPERATURE, GammaConfig
 
 
 class BranchAttention(nn.Module):
@@ -44,32 +36,23 @@ class BranchAttention(nn.Module):
             self.keys = nn.ModuleList(nn.Linear(features, width, bias=False) for _ in config.branches)
         self.temperature = nn.Parameter(torch.tensor(config.temperature))
 
-    def context_of(self, query_BD: Tensor) -> Tensor:
-        """What the keys are compared with, of length one: (B, A), or (1, A) where it is a constant."""
-        if not isinstance(self.context, nn.Linear):
-            return F.normalize(self.context[None], dim=-1)
-        return F.normalize(by_query(query_BD, self.context.weight), dim=-1)
+    @property
+    def bounded_temperature(self) -> Tensor:
+        """κ, but never less than the bound; the gradient passes as if there were none, so that κ can come back."""
+        kappa: Tensor = self.temperature
+        return kappa + (kappa.clamp(min=MIN_TEMPERATURE) - kappa).detach()
 
-    def weights(self, cosine: Tensor) -> Tensor:
-        """Branch weights from cosines, along the last axis."""
-        mix = self.config.uniform_mix
-        return (1 - mix) * F.softmax(cosine / self.temperature, dim=-1) + mix / self.config.num_branches
-
-    def constant_weights(self, query_BD: Tensor) -> Tensor:
-        """Branch weights (B, K) where the keys are constants."""
-        assert isinstance(self.keys, nn.Parameter)
-        return self.weights(self.context_of(query_BD) @ F.normalize(self.keys, dim=-1).T)
+    def weights(self, query_BD: Tensor) -> AttentionWeights:
+        """What `kernels.score.branch_weights` takes, for these queries."""
+        context = self.context
+        context_BA = by_query(query_BD, context.weight) if isinstance(context, nn.Linear) else context[None]
+        keys = self.keys if isinstance(self.keys, nn.Parameter) else list(self.keys.parameters())
+        context_BA = F.normalize(context_BA, dim=-1)
+        return AttentionWeights(keys, context_BA, self.bounded_temperature, self.config.uniform_mix)
 
     def forward(self, z_KBCD: Sequence[Tensor], query_BD: Tensor) -> Tensor:
         """Branch weights, (B, C, K)."""
-        if not isinstance(self.keys, nn.ModuleList):
-            return self.constant_weights(query_BD)[:, None].expand(-1, z_KBCD[0].shape[1], -1)
-        context_BA = self.context_of(query_BD)
-        cosines = [
-            (F.normalize(linear_of_features(key, z_BCD, query_BD), dim=-1) @ context_BA[..., None])[..., 0]
-            for key, z_BCD in zip(self.keys.parameters(), z_KBCD, strict=True)
-        ]
-        return self.weights(torch.stack(cosines, dim=-1))
+        return branch_weights(self.weights(query_BD), z_KBCD, query_BD)
 
 
 class Score(nn.Module):
@@ -88,37 +71,6 @@ class Score(nn.Module):
         weights: tuple[Tensor, ...] = self.hidden.weight.split(2 * self.config.dim, dim=1)
         return weights if self.config.combine == "concat" else weights * self.config.num_branches
 
-    def forward(self, z_KBCD: Sequence[Tensor], query_BD: Tensor, weight_BCK: Tensor | None) -> Tensor:
-        """Scores, (B, C). Without weights every branch counts fully."""
-        weights = self.branch_maps()
-        hidden_BCH: Tensor = self.hidden.bias
-        for k, (weight, z_BCD) in enumerate(zip(weights, z_KBCD, strict=True)):
-            part_BCH = linear_of_features(weight, z_BCD, query_BD)
-            hidden_BCH = hidden_BCH + (part_BCH if weight_BCK is None else part_BCH * weight_BCK[..., k, None])
-        score_BC1: Tensor = self.out(F.relu(hidden_BCH))
-        return score_BC1[..., 0]
-
-
-def fused_scores(
-    score: Score, attention: BranchAttention | None, z_KBCD: Sequence[Tensor], query_BD: Tensor
-) -> tuple[Tensor, Tensor | None]:
-    """Scores and branch weights, as `attention` and `score` give them, in one native pass without gradients."""
-    keys = attention.keys if attention is not None and isinstance(attention.keys, nn.ModuleList) else None
-    given: Tensor | None = None
-    if attention is None:
-        given = query_BD.new_ones(1, len(z_KBCD))
-    elif keys is None:
-        given = attention.constant_weights(query_BD)
-    head = HeadWeights(
-        hidden=score.branch_maps(),
-        hidden_bias=score.hidden.bias,
-        out=score.out.weight[0],
-        out_bias=float(score.out.bias),
-        keys=None if keys is None else list(keys.parameters()),
-        context_BA=None if attention is None else attention.context_of(query_BD),
-        temperature=1.0 if attention is None else float(attention.temperature),
-        uniform_mix=score.config.uniform_mix,
-        weight_BK=given,
-    )
-    score_BC, weight_BCK = score_candidates(z_KBCD, query_BD, head)
-    return score_BC, None if attention is None else weight_BCK
+    def weights(self, attention: AttentionWeights | None) -> ScoreWeights:
+        """What `kernels.score.score_reference` takes."""
+        return ScoreWeights(self.branch_maps(), self.hidden.bias, self.out.weight[0], self.out.bias[0], attention)

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gamma_kg.graph.edges import Edges
-from gamma_kg.graph.relation_graph import EDGE_TYPES
+from gamma_kg.graph.edges import EdgeGroups, Edges
+from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.graph.starts import Starts
-from gamma_kg.kernels.head import can_score
+from gamma_kg.kernels import backend_of
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.encoder import Encoder, relation_of_queries
-from gamma_kg.nn.fusion import BranchAttention, Score, fused_scores
+from gamma_kg.nn.fusion import BranchAttention, Score
 
 
 class Scores(NamedTuple):
@@ -43,8 +42,16 @@ class GammaModel(nn.Module):
     def __init__(self, config: GammaConfig) -> None:
         super().__init__()
         self.config = config
-        self.relation_encoder = Encoder(config.dim, config.num_layers, "real", num_types=len(EDGE_TYPES))
-        self.branches = nn.ModuleList(Encoder(config.dim, config.num_layers, name) for name in config.branches)
+        self.relation_encoder = Encoder(
+            config.dim,
+            config.relation_layers or config.num_layers,
+            config.relation_algebra,
+            num_types=len(KINDS[config.relation_graph][0]),
+            aggregation=config.aggregation,
+        )
+        self.branches = nn.ModuleList(
+            Encoder(config.dim, config.num_layers, name, aggregation=config.aggregation) for name in config.branches
+        )
         has_attention = config.num_branches > 1 and config.attention != "none"
         self.attention = BranchAttention(config) if has_attention else None
         self.score = Score(config)
@@ -78,7 +85,7 @@ class GammaModel(nn.Module):
 
     def score_entities(
         self,
-        edges: Edges,
+        edges: EdgeGroups,
         relations: RelationStates,
         starts: Starts,
         relation_B: Tensor,
@@ -93,7 +100,7 @@ class GammaModel(nn.Module):
         return self.fuse(z_KBCD, query_BD)
 
     def encode_entities(
-        self, edges: Edges, relations: RelationStates, starts: Starts, query_BD: Tensor
+        self, edges: EdgeGroups, relations: RelationStates, starts: Starts, query_BD: Tensor
     ) -> list[Tensor]:
         """Entity states of every branch, K times (B, N, D)."""
         if self.config.position == "early" and self.config.num_branches > 1:
@@ -102,15 +109,13 @@ class GammaModel(nn.Module):
 
     def fuse(self, z_KBCD: Sequence[Tensor], query_BD: Tensor) -> Scores:
         """Scores and branch weights of candidates whose states are given."""
-        if not self.training and can_score(z_KBCD):
-            return Scores(*fused_scores(self.score, self.attention, z_KBCD, query_BD))
-        weight_BCK = self.attention(z_KBCD, query_BD) if self.attention is not None else None
-        applied = weight_BCK
-        if weight_BCK is not None and self.training:
-            applied = F.dropout(weight_BCK, self.config.attention_dropout)
-        return Scores(self.score(z_KBCD, query_BD, applied), weight_BCK)
+        weights = self.score.weights(None if self.attention is None else self.attention.weights(query_BD))
+        dropout = self.config.attention_dropout if self.training else 0.0
+        return Scores(*backend_of(query_BD.device).score(z_KBCD, query_BD, weights, dropout))
 
-    def _encode_fused(self, edges: Edges, relations: RelationStates, starts: Starts, query_BD: Tensor) -> list[Tensor]:
+    def _encode_fused(
+        self, edges: EdgeGroups, relations: RelationStates, starts: Starts, query_BD: Tensor
+    ) -> list[Tensor]:
         """Early fusion: after every layer but the last, all branches go on from the weighted sum of their states."""
         x_BND = starts.spread(edges.num_nodes, query_BD)
         z_KBND: list[Tensor] = []

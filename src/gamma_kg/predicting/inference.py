@@ -5,6 +5,7 @@ B queries of a batch, N entities, K branches, Q queries asked for.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -13,14 +14,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gamma_kg.errors import DataError
-from gamma_kg.graph.edges import Edges
+from gamma_kg.errors import DataError, NonFiniteScoreError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import is_inverse
 from gamma_kg.graph.starts import Starts
+from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.algebra import ALGEBRAS
-from gamma_kg.kernels.head import can_score
-from gamma_kg.kernels.renumber import renumbered
+from gamma_kg.kernels.prepared import PreparedEdges
 from gamma_kg.machine.memory import budget
 from gamma_kg.nn.model import GammaModel, RelationStates, Scores
 
@@ -38,14 +38,22 @@ class ScoreBatch(NamedTuple):
 
 
 class RelationCache:
-    """Relation states of a model per (graph, relation); bounded in bytes, and gone with the graph."""
+    """Relation states of a model per (graph, relation); bounded in bytes, and gone with the graph.
+
+    Several threads may ask at once: one computes what is missing, the others wait for it.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._graphs: weakref.WeakKeyDictionary[KnowledgeGraph, OrderedDict[int, Tensor]] = weakref.WeakKeyDictionary()
         self._weights: tuple[tuple[int, int], ...] = ()
 
     def states(self, model: GammaModel, kg: KnowledgeGraph, relation_U: Tensor, max_bytes: int) -> Tensor:
         """States of all relations as seen from each of `relation_U`, (U, R, D)."""
+        with self._lock:
+            return self._states(model, kg, relation_U, max_bytes)
+
+    def _states(self, model: GammaModel, kg: KnowledgeGraph, relation_U: Tensor, max_bytes: int) -> Tensor:
         weights = tuple((p.data_ptr(), p._version) for p in model.relation_encoder.parameters())
         if weights != self._weights:  # the model was trained, loaded or moved since
             self._graphs.clear()
@@ -55,13 +63,14 @@ class RelationCache:
         missing = [r for r in wanted if r not in kept]
         device = model.score.out.weight.device
         found: dict[int, Tensor] = {r: kept[r] for r in wanted if r in kept}
-        relation_graph = kg.relation_graph.to(device)
+        relation_graph = backend_of(device).upload(kg.relation_graph_as(model.config.relation_graph))
         row_bytes = relation_graph.num_nodes * model.config.dim * model.score.out.weight.element_size()
         step = max(1, max_bytes // (row_bytes * (LAYER_STATES + 2)))
         for start in range(0, len(missing), step):
             part = missing[start : start + step]
             states = model.encode_relations(relation_graph, torch.tensor(part, device=device))
-            found.update(zip(part, states, strict=True))
+            # Copies: a row that is a view would keep its whole batch in memory as long as it lives.
+            found.update(zip(part, (row.clone() for row in states), strict=True))
         for r in wanted:
             kept[r] = found[r]
             kept.move_to_end(r)
@@ -115,7 +124,7 @@ def score_batches(
     """
     check_queries(kg, start_Q, relation_Q)
     device = model.score.out.weight.device
-    edges, place_N = renumbered(kg.edges.to(device))
+    edges = backend_of(device).prepare(kg.edges)
     memory_bytes = budget(memory)
     # Queries with the same relation side by side, so that a batch needs few relation tables.
     key_Q = kg.direct(relation_Q) * 2 + is_inverse(relation_Q, kg.num_relations)
@@ -134,39 +143,35 @@ def score_batches(
             stop = min(start + size, len(count))
             query = by_distinct[int(end[start] - count[start]) : int(end[stop - 1])]
             first = by_distinct[(end - count)[start:stop]]
-            starts_B, relation_B = starts.select(first).to(device).renamed(place_N), relation_Q[first].to(device)
+            starts_B, relation_B = edges.renamed(starts.select(first)), relation_Q[first].to(device)
             condition_B = relation_Q[first] if on_asked else kg.direct(relation_Q[first])
             condition_U, which_B = condition_B.unique(return_inverse=True)
             state_URD = cache.states(model, kg, condition_U, memory_bytes // 4)
             relations = RelationStates(state_URD, which_B.to(device))
-            scores = _score(model, edges, relations, starts_B, relation_B)
-            yield ScoreBatch(query, distinct_Q[query] - start, _by_entity(scores, place_N))
+            scores = model.score_entities(edges, relations, starts_B, relation_B)
+            _require_finite(kg, scores, starts.select(first), relation_Q[first])
+            yield ScoreBatch(query, distinct_Q[query] - start, _by_entity(scores, edges))
     finally:
         model.train(was_training)
 
 
-def _by_entity(scores: Scores, place_N: Tensor) -> Scores:
-    """Scores of the renumbered graph, in the order of the entities."""
-    weight_BNK = scores.weight_BCK
-    return Scores(scores.score_BC[:, place_N], None if weight_BNK is None else weight_BNK[:, place_N])
-
-
-def _score(model: GammaModel, edges: Edges, relations: RelationStates, starts: Starts, relation_B: Tensor) -> Scores:
-    """Scores of all entities; the score's wide hidden layer is computed for a block of entities at a time."""
-    query_BD = relations.state_URD[relations.which_B, relation_B]
-    z_KBND = model.encode_entities(edges, relations, starts, query_BD)
-    if can_score(z_KBND):  # the native pass works in blocks of its own
-        return model.fuse(z_KBND, query_BD)
-    num_entities, widest = (
-        edges.num_nodes,
-        max(model.score.hidden.weight.shape[0], model.config.attention_dim),
+def _require_finite(kg: KnowledgeGraph, scores: Scores, starts: Starts, relation_B: Tensor) -> None:
+    """Refuse scores that are not numbers: sorting would put them first."""
+    finite_B = scores.score_BC.isfinite().all(dim=1)
+    if bool(finite_B.all()):
+        return
+    row = int((~finite_B).nonzero()[0])
+    some = starts[row : row + 1].node_S.tolist()
+    start = kg.entities[some[0]] if len(some) == 1 else f"{len(some)} starts"
+    name = kg.relations[int(kg.direct(relation_B[row]))]
+    reads_back = bool(is_inverse(relation_B[row], kg.num_relations))
+    query = f"(?, {name}, {start})" if reads_back else f"({start}, {name}, ?)"
+    raise NonFiniteScoreError(
+        f"the scores for {query} are not finite (NaN or infinity): the model has diverged or is damaged"
     )
-    block = max(1, num_entities * model.config.dim // (4 * widest))
-    parts = [
-        model.fuse([z_BND[:, start : start + block] for z_BND in z_KBND], query_BD)
-        for start in range(0, num_entities, block)
-    ]
-    if not parts:
-        return Scores(query_BD.new_zeros(len(starts), 0), None)
-    weights = [part.weight_BCK for part in parts if part.weight_BCK is not None]
-    return Scores(torch.cat([part.score_BC for part in parts], dim=1), torch.cat(weights, dim=1) if weights else None)
+
+
+def _by_entity(scores: Scores, edges: PreparedEdges) -> Scores:
+    """Scores of a prepared graph, in the order of the entities."""
+    weight_BNK = scores.weight_BCK
+    return Scores(edges.by_node(scores.score_BC), None if weight_BNK is None else edges.by_node(weight_BNK))

@@ -29,7 +29,7 @@ class Prediction:
     score: float
     probability: float  # share among all candidates; after `calibrate`, how often such an answer is right
     known: bool  # the graph already holds this fact
-    branch_weights: dict[str, float]  # how much each geometry counted
+    branch_weights: dict[str, float]  # how much each branch counted
     head: str
     relation: str
     tail: str

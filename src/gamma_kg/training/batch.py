@@ -14,7 +14,7 @@ from torch import Tensor
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.inverse import inverse_of
 from gamma_kg.graph.known import KnownAnswers
-from gamma_kg.graph.relation_graph import build_relation_graph
+from gamma_kg.graph.relation_pairs import relation_graph_of_kind
 from gamma_kg.graph.sampling import BoolArray, IntArray, strict_negatives
 
 
@@ -31,12 +31,17 @@ class TrainGraph:
 
     @classmethod
     def build(
-        cls, triples: IntArray, num_entities: int, num_relations: int, hidden: IntArray | None = None
+        cls,
+        triples: IntArray,
+        num_entities: int,
+        num_relations: int,
+        hidden: IntArray | None = None,
+        relation_graph: str = "meetings",
     ) -> TrainGraph:
         edges = Edges.of_triples(triples, num_entities, num_relations)
         facts = triples if hidden is None else np.concatenate((triples, hidden))
         known = KnownAnswers.build(facts, num_entities, num_relations)
-        return cls(triples, edges, build_relation_graph(edges), known, num_entities, num_relations)
+        return cls(triples, edges, relation_graph_of_kind(edges, relation_graph), known, num_entities, num_relations)
 
 
 @dataclass(frozen=True, eq=False)

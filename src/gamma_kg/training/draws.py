@@ -15,7 +15,7 @@ from threading import Lock
 
 import numpy as np
 
-from gamma_kg.graph.sampling import SourceGraph, sample_subgraph
+from gamma_kg.graph.sampling import RuleWorlds, SourceGraph
 from gamma_kg.training.batch import Batch, TrainGraph, make_batch
 from gamma_kg.training.config import Stage
 
@@ -32,8 +32,16 @@ class Cursor:
 class GraphDrawer:
     """Makes draws. Whole graphs are built once and shared by all draws of them."""
 
-    def __init__(self, sources: Sequence[SourceGraph], stages: Sequence[Stage], seed: int, rank: int = 0) -> None:
+    def __init__(
+        self,
+        sources: Sequence[SourceGraph | RuleWorlds],
+        stages: Sequence[Stage],
+        seed: int,
+        rank: int = 0,
+        relation_graph: str = "meetings",
+    ) -> None:
         self.sources, self.stages, self.seed, self.rank = sources, stages, seed, rank
+        self.relation_graph = relation_graph
         self._whole: dict[int, TrainGraph] = {}
         self._lock = Lock()
 
@@ -43,21 +51,25 @@ class GraphDrawer:
         rng = np.random.default_rng([self.seed, self.rank, number])
         weights = np.asarray(stage.source_weights or [s.num_triples for s in self.sources], dtype=float)
         chosen = int(rng.choice(len(self.sources), p=weights / weights.sum()))
-        if stage.sampler == "full":
-            graph = self._whole_graph(chosen)
+        source = self.sources[chosen]
+        if stage.sampler == "full" and isinstance(source, SourceGraph):
+            graph = self._whole_graph(chosen, source)
         else:
-            piece = sample_subgraph(self.sources[chosen], stage.subgraph, rng)
-            graph = TrainGraph.build(piece.triples, piece.num_entities, piece.num_relations, piece.hidden)
+            piece = source.sample(stage.subgraph, rng)
+            graph = TrainGraph.build(
+                piece.triples, piece.num_entities, piece.num_relations, piece.hidden, self.relation_graph
+            )
         return [
             make_batch(graph, stage.batch_size, stage.negatives, stage.max_answers, rng)
             for _ in range(stage.batches_per_draw)
         ]
 
-    def _whole_graph(self, chosen: int) -> TrainGraph:
+    def _whole_graph(self, chosen: int, source: SourceGraph) -> TrainGraph:
         with self._lock:
             if chosen not in self._whole:
-                source = self.sources[chosen]
-                self._whole[chosen] = TrainGraph.build(source.triples, source.num_entities, source.num_relations)
+                self._whole[chosen] = TrainGraph.build(
+                    source.triples, source.num_entities, source.num_relations, relation_graph=self.relation_graph
+                )
             return self._whole[chosen]
 
 

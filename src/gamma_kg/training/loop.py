@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.graph.sampling import RuleWorlds, SourceGraph
 from gamma_kg.kernels.native import retain_freed_memory
 from gamma_kg.machine.device import choose_device
 from gamma_kg.machine.processes import Processes
@@ -69,7 +69,7 @@ class Trainer:
     def __init__(
         self,
         config: TrainConfig,
-        sources: Sequence[SourceGraph],
+        sources: Sequence[SourceGraph | RuleWorlds],
         folder: RunFolder,
         *,
         model: GammaModel | None = None,
@@ -88,7 +88,9 @@ class Trainer:
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, foreach=True
         )
-        self.drawer = GraphDrawer(sources, config.stages, config.seed, self.processes.number)
+        self.drawer = GraphDrawer(
+            sources, config.stages, config.seed, self.processes.number, self.model.config.relation_graph
+        )
         self.count = Counters()
         self.cursor: Cursor | None = None
         self._stop_signals: list[int] = []

@@ -48,6 +48,8 @@ def initial_model(config: TrainConfig) -> GammaModel | None:
     checkpoint = load_checkpoint(config.init)
     if config.model_options or config.model != "gamma":
         wanted = config.gamma_config
+        if wanted.relation_graph == "pairs":
+            checkpoint = checkpoint.with_pairs()
         if wanted != checkpoint.config:
             raise ConfigError(f"init: {config.init} holds another model than the config asks for ({config.model})")
     return checkpoint.build()

@@ -13,7 +13,7 @@ import torch
 from gamma_kg.data.benchmark import file_sha256, load_benchmark
 from gamma_kg.data.catalog import catalog
 from gamma_kg.data.read import read_triples
-from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.graph.sampling import RuleWorlds, SourceGraph
 from gamma_kg.machine.cpu import cpu_name
 
 
@@ -21,12 +21,14 @@ from gamma_kg.machine.cpu import cpu_name
 class NamedSource:
     """A source graph and the sha256 of what it was read from."""
 
-    graph: SourceGraph
+    graph: SourceGraph | RuleWorlds
     sha256: str
 
 
 def load_source(name: str, data_dir: str | Path | None = None) -> NamedSource:
-    """The train triples of a benchmark of the catalogue or of a folder, or all triples of a file."""
+    """The train triples of a benchmark (a name or a folder), all triples of a file, or rule "worlds"."""
+    if name == RuleWorlds.name:
+        return NamedSource(RuleWorlds(), "")
     path = Path(name).expanduser()
     if name.casefold() not in catalog() and path.is_file():
         table = read_triples(path)

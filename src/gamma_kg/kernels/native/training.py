@@ -1,4 +1,4 @@
-"""A whole relational layer with gradients: what `nn.layer.RelationalLayer.forward` defines, in few passes over memory.
+"""A whole relational layer with gradients: what `kernels.reference.layer_reference` defines, in few passes over memory.
 
 Forward keeps the aggregates and the normalised values; backward goes through ReLU, LayerNorm, the linear map and the
 residual in one pass, then through propagation. B queries, N nodes, R edge types, D channels.
@@ -11,31 +11,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.edges import EdgeGroups
 from gamma_kg.graph.starts import Starts
-from gamma_kg.kernels import native
-from gamma_kg.kernels.fused import LayerWeights, Saved, Stage, layers_forward
-
-
-def can_train_fused(x_BND: Tensor, relation_BRW: Tensor, algebra: str) -> bool:
-    """Whether the fused layer can stand in for the plain one while gradients are wanted."""
-    return (
-        torch.is_grad_enabled() and not torch.compiler.is_compiling() and native.supports(x_BND, relation_BRW, algebra)
-    )
+from gamma_kg.kernels.native.graphs import graph_of
+from gamma_kg.kernels.native.layers import LayerJob, Saved, layers_forward
+from gamma_kg.kernels.native.loading import typed
+from gamma_kg.kernels.native.propagation import propagate_backward
+from gamma_kg.kernels.parameters import LayerWeights
 
 
 def layer_with_gradients(
-    edges: Edges,
+    edges: EdgeGroups,
     x_BND: Tensor,
     relation_BRD: Tensor,
     starts: Starts,
     boundary_BD: Tensor,
     weights: LayerWeights,
-    algebra: str,
 ) -> Tensor:
     """New states, (B, N, D), differentiable in all that is not an id. Relation tables may be shared (B = 1)."""
     out: Tensor = _Layer.apply(  # type: ignore[no-untyped-call]
-        edges, algebra, weights.eps, starts, x_BND, relation_BRD, starts.weight_S, boundary_BD, *weights[:4]
+        edges, weights.algebra, weights.eps, starts, x_BND, relation_BRD, starts.weight_S, boundary_BD, *weights[:4]
     )
     return out
 
@@ -44,7 +39,7 @@ class _Layer(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        edges: Edges,
+        edges: EdgeGroups,
         algebra: str,
         eps: float,
         starts: Starts,
@@ -60,9 +55,9 @@ class _Layer(torch.autograd.Function):
         which_B = torch.arange(len(starts)) if len(relation_BRD) > 1 else None
         out, agg, normalised = (x_BND.new_empty(x_BND.shape) for _ in range(3))
         saved = Saved(agg, normalised, x_BND.new_empty(x_BND.shape[:2]))
-        weights = LayerWeights(weight, bias, norm_weight, norm_bias, eps)
-        stage = Stage(relation_BRD, weights, out)
-        out_BND = layers_forward(edges, x_BND, [stage], which_B, starts, boundary_BD, algebra, saved)
+        weights = LayerWeights(weight, bias, norm_weight, norm_bias, eps, algebra)
+        job = LayerJob(relation_BRD, weights, out)
+        out_BND = layers_forward(edges, x_BND, [job], which_B, starts, boundary_BD, saved)
         ctx.save_for_backward(x_BND, relation_BRD, weight_S, boundary_BD, weight, norm_weight, norm_bias, *saved)
         ctx.edges, ctx.algebra = edges, algebra
         ctx.query_S, ctx.node_S = starts.query_S, starts.node_S
@@ -73,14 +68,14 @@ class _Layer(torch.autograd.Function):
         x_BND, relation_BRD, weight_S, boundary_BD, weight, norm_weight, norm_bias, *saved = ctx.saved_tensors
         agg_BND, normalised, scale = saved
         D = x_BND.shape[-1]
-        linear, grad_x, grad_agg, sums = native.update_backward(
+        linear, grad_x, grad_agg, sums = update_backward(
             gradients[0].contiguous(), normalised, scale, weight, norm_weight, norm_bias
         )
         by_output = linear.view(-1, D).T
         grad_weight = torch.cat([by_output @ part.reshape(-1, D) for part in (x_BND, agg_BND)], dim=1)
         grad_boundary, grad_weight_S = _at_starts(grad_agg, ctx.query_S, ctx.node_S, weight_S, boundary_BD)
-        grad_x, grad_relation = native.propagate_backward(
-            native.graph_of(ctx.edges), grad_agg, x_BND, relation_BRD, ctx.algebra, add_to=grad_x
+        grad_x, grad_relation = propagate_backward(
+            graph_of(ctx.edges), grad_agg, x_BND, relation_BRD, ctx.algebra, add_to=grad_x
         )
         grad_norm_weight, grad_norm_bias, grad_bias = sums.sum(0)
         parameters = grad_weight, grad_bias, grad_norm_weight, grad_norm_bias
@@ -96,3 +91,28 @@ def _at_starts(
         return grad_BD.index_add_(0, query_S, grad_SD), None
     grad_weight_S = (grad_SD * boundary_BD[query_S]).sum(-1)
     return grad_BD.index_add_(0, query_S, grad_SD * weight_S[:, None]), grad_weight_S
+
+
+def update_backward(
+    gradient_BND: Tensor,
+    normalised_BND: Tensor,
+    scale_BN: Tensor,
+    weight: Tensor,
+    norm_weight: Tensor,
+    norm_bias: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Backward of a layer but for propagation: gradients of the linear result, of x (with the residual) and of agg.
+
+    The fourth are parts (units, 3, D) of the gradients of norm weight, norm bias and bias, to be summed.
+    """
+    threads, D = torch.get_num_threads(), gradient_BND.shape[-1]
+    rows = gradient_BND.numel() // max(D, 1)
+    units = 1 if threads == 1 else max(1, min(4 * threads, rows // 256))
+    results = tuple(torch.empty_like(gradient_BND) for _ in range(3))
+    sums = gradient_BND.new_zeros(units, 3, D)
+    dense = gradient_BND, normalised_BND, scale_BN, weight, norm_weight, norm_bias, *results, sums
+    if not all(tensor.is_contiguous() and tensor.dtype == gradient_BND.dtype for tensor in dense):
+        raise ValueError("update_backward wants dense tensors of one type")
+    typed("update_backward", gradient_BND)(rows, D, *(tensor.data_ptr() for tensor in dense), units, threads)
+    linear, grad_x, grad_agg = results
+    return linear, grad_x, grad_agg, sums

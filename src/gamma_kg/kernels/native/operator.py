@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gamma_kg.graph.edges import Edges
-from gamma_kg.kernels import native
-from gamma_kg.kernels.native import EdgeArrays
+from gamma_kg.graph.edges import EdgeGroups
+from gamma_kg.kernels.native.graphs import EdgeArrays, arrays, graph_at
+from gamma_kg.kernels.native.propagation import propagate_backward, propagate_forward, require
 
 
 @torch.library.custom_op("gamma_kg::propagate", mutates_args=())
@@ -23,9 +23,9 @@ def _propagate(
     inverse: Tensor,
     algebra: str,
 ) -> Tensor:
-    native.require(x, relation, algebra)
-    graph = native.graph_at(EdgeArrays(node_ptr, group_type, group_ptr, neighbour, inverse))
-    return native.propagate_forward(graph, x, relation, algebra)
+    require(x, relation, algebra)
+    graph = graph_at(EdgeArrays(node_ptr, group_type, group_ptr, neighbour, inverse))
+    return propagate_forward(graph, x, relation, algebra)
 
 
 @torch.library.custom_op("gamma_kg::propagate_backward", mutates_args=())
@@ -40,9 +40,9 @@ def _propagate_backward(
     inverse: Tensor,
     algebra: str,
 ) -> tuple[Tensor, Tensor]:
-    native.require(x, relation, algebra)
-    graph = native.graph_at(EdgeArrays(node_ptr, group_type, group_ptr, neighbour, inverse))
-    return native.propagate_backward(graph, gradient, x, relation, algebra)
+    require(x, relation, algebra)
+    graph = graph_at(EdgeArrays(node_ptr, group_type, group_ptr, neighbour, inverse))
+    return propagate_backward(graph, gradient, x, relation, algebra)
 
 
 @_propagate.register_fake
@@ -68,11 +68,7 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
 _propagate.register_autograd(_backward, setup_context=_setup_context)
 
 
-def propagate_native(edges: Edges, x_BND: Tensor, relation_BRD: Tensor, algebra: str) -> Tensor:
-    """`propagate` by the native operator; the caller has asked `native.supports`."""
-    wants_gradient = torch.is_grad_enabled() and (x_BND.requires_grad or relation_BRD.requires_grad)
-    if wants_gradient or torch.compiler.is_compiling():
-        out: Tensor = _propagate(x_BND, relation_BRD, *native.arrays(edges), algebra)
-        return out
-    # Where nobody would look at the operator, its dispatch (0.1 to 0.2 ms) is spared.
-    return native.propagate_forward(native.graph_of(edges), x_BND, relation_BRD, algebra)
+def propagate_operator(edges: EdgeGroups, x_BND: Tensor, relation_BRD: Tensor, algebra: str) -> Tensor:
+    """`propagate` as an operator; the caller has asked `supports`."""
+    out: Tensor = _propagate(x_BND, relation_BRD, *arrays(edges), algebra)
+    return out

@@ -1,0 +1,109 @@
+"""Ontologies in OBO format (the Gene Ontology and its kin), line by line: no library is needed for facts and names.
+
+`is_a`, `relationship`, `intersection_of` and `instance_of` are facts, `name`, `synonym` and `alt_id` names; obsolete
+terms stay out. Identifiers become the IRIs that the same ontology has in OWL: GO:0008150 is …/obo/GO_0008150.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gamma_kg.data.encoder import TripleEncoder
+from gamma_kg.data.names import LABEL_PROPERTIES, WELL_KNOWN_PREFIXES, RdfNames
+from gamma_kg.data.options import Tally
+from gamma_kg.data.streams import Input, line_chunks
+
+IS_A = "http://www.w3.org/2000/01/rdf-schema#subClassOf"
+TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+SYNONYM = "http://www.geneontology.org/formats/oboInOwl#hasExactSynonym"
+LABEL = LABEL_PROPERTIES[0]
+# Everything after an unescaped " !" is a comment, a group in braces at the end are qualifiers.
+_TRAILER = re.compile(r"(?<!\\)\s+(!.*|\{[^{}]*\}\s*(!.*)?)$")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_ESCAPED = re.compile(r"\\(.)")
+_CURIE = re.compile(r"([A-Za-z][\w.-]*):(\S+)")
+
+
+def read_obo(opened: Input, encoder: TripleEncoder, tally: Tally, names: RdfNames) -> None:
+    """Reads a whole OBO file; a line that is no `tag: value` is a bad line."""
+    reader = _OboReader(encoder, names)
+    for line, kind, tags in _stanzas(opened, tally):
+        if not reader.add(kind, tags):
+            tally.bad(f"{opened.name} line {line}: the stanza [{kind}] has no id")
+    reader.flush()
+    if reader.num_obsolete:
+        tally.notes.append(f"{opened.name}: {reader.num_obsolete:,} obsolete terms were left out")
+
+
+class _OboReader:
+    def __init__(self, encoder: TripleEncoder, names: RdfNames) -> None:
+        self._encoder = encoder
+        self._names = names
+        self._ontology = "obo"
+        self._batch: list[tuple[str, str, str]] = []
+        self.num_obsolete = 0
+
+    def add(self, kind: str, tags: list[tuple[str, str]]) -> bool:
+        """Takes one stanza; False if it has no id."""
+        if not kind:
+            self._ontology = next((value for tag, value in tags if tag == "ontology"), self._ontology)
+            return True
+        own = next((value for tag, value in tags if tag == "id"), "")
+        if not own:
+            return False
+        if ("is_obsolete", "true") in tags:
+            self.num_obsolete += 1
+            return True
+        if kind in ("Term", "Typedef", "Instance"):
+            self._names.add_label(self._iri(own), SYNONYM, own, None)
+            for tag, value in tags:
+                self._add_tag(self._iri(own), kind, tag, value)
+        return True
+
+    def flush(self) -> None:
+        self._names.add_label(IS_A, SYNONYM, "is_a", None)
+        self._encoder.add_rows(self._batch)
+        self._batch.clear()
+
+    def _add_tag(self, own: str, kind: str, tag: str, value: str) -> None:
+        words = value.split()
+        if tag == "name":
+            self._names.add_label(own, LABEL, _ESCAPED.sub(r"\1", value), None)
+        elif tag == "synonym" and (quoted := _QUOTED.match(value)) and " EXACT" in value:
+            self._names.add_label(own, SYNONYM, _ESCAPED.sub(r"\1", quoted[1]), None)
+        elif tag == "alt_id":
+            self._names.add_label(own, SYNONYM, value, None)
+        elif kind == "Typedef" or not words:
+            return  # relations between relations are for reasoners
+        elif tag in ("is_a", "intersection_of", "instance_of") and len(words) == 1:
+            self._batch.append((own, TYPE if tag == "instance_of" else IS_A, self._iri(words[0])))
+        elif tag in ("relationship", "intersection_of") and len(words) >= 2:
+            self._batch.append((own, self._iri(words[0]), self._iri(words[1])))
+
+    def _iri(self, identifier: str) -> str:
+        if "://" in identifier:
+            return identifier
+        base = WELL_KNOWN_PREFIXES["obo"]
+        curie = _CURIE.fullmatch(identifier)
+        return f"{base}{curie[1]}_{curie[2]}" if curie else f"{base}{self._ontology}#{identifier}"
+
+
+def _stanzas(opened: Input, tally: Tally) -> Iterator[tuple[int, str, list[tuple[str, str]]]]:
+    """(line of its head, kind, tags) of every stanza; the header comes first and has no kind."""
+    start, kind, tags = 1, "", list[tuple[str, str]]()
+    for first, chunk in line_chunks(opened, tally.options.encoding):
+        for number, raw in enumerate(chunk.decode("utf-8").split("\n"), first):
+            line = raw.strip()
+            if not line or line.startswith("!"):
+                continue
+            if line.startswith("[") and line.endswith("]"):
+                yield start, kind, tags
+                start, kind, tags = number, line[1:-1], []
+                continue
+            tag, colon, value = line.partition(":")
+            if not colon or not tag.strip():
+                tally.bad(f"{opened.name} line {number}: expected `tag: value`, found {line[:60]!r}")
+                continue
+            tags.append((tag.strip(), _TRAILER.sub("", value.strip()).strip()))
+    yield start, kind, tags

@@ -1,0 +1,138 @@
+"""Who computes. One object per device, chosen once: plain torch, which is the definition, or the native CPU engine.
+
+A graph is made ready by `prepare`; `propagate`, `layer`, `layers`, `score` compute. Which of them can run native code
+for which message function, number type and layout is the native backend's own business: it falls back to what is here.
+
+B queries, N nodes, R edge types, U relation tables, D channels, K branches, C candidates, W width of a relation vector.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from gamma_kg.graph.edges import EdgeGroups, Edges
+from gamma_kg.graph.starts import Starts
+from gamma_kg.kernels.algebra import ALGEBRAS
+from gamma_kg.kernels.first import first_layer
+from gamma_kg.kernels.parameters import LayerWeights, ScoreWeights
+from gamma_kg.kernels.prepared import PreparedEdges
+from gamma_kg.kernels.reference import layer_reference, propagate_reference
+from gamma_kg.kernels.score import score_reference
+
+
+class Backend:
+    """Plain torch on a device: the definition, and what every other backend falls back to."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self._prepared: weakref.WeakKeyDictionary[Edges, PreparedEdges] = weakref.WeakKeyDictionary()
+        self._uploaded: weakref.WeakKeyDictionary[Edges, Edges] = weakref.WeakKeyDictionary()
+
+    def describe(self) -> str:
+        """One line for people."""
+        return f"plain torch on {self.device}"
+
+    def prepare(self, edges: Edges) -> PreparedEdges:
+        """The graph as it is computed on fastest, for many queries; made once and kept as long as `edges`."""
+        if edges not in self._prepared:
+            self._prepared[edges] = self._make_ready(edges)
+        return self._prepared[edges]
+
+    def upload(self, edges: Edges) -> Edges:
+        """The edges on the device, as they are; sent once and kept as long as `edges`."""
+        if edges.device == self.device:
+            return edges
+        if edges not in self._uploaded:
+            self._uploaded[edges] = edges.to(self.device)
+        return self._uploaded[edges]
+
+    def _make_ready(self, edges: Edges) -> PreparedEdges:
+        there = self.upload(edges)
+        arrays = there.node_ptr, there.group_type, there.group_ptr, there.neighbour, there.inverse
+        return PreparedEdges(there.num_nodes, there.num_types, *arrays)
+
+    def propagate(self, edges: EdgeGroups, x_BND: Tensor, relation_BRW: Tensor, algebra: str) -> Tensor:
+        """Σ over edges (u, r, v) of f_r(x_v), added at u; (B, N, D). Relation tables may be shared (B = 1)."""
+        return propagate_reference(edges, x_BND, relation_BRW, algebra)
+
+    def layer(
+        self,
+        edges: EdgeGroups,
+        x_BND: Tensor | None,
+        relation_BRW: Tensor,
+        starts: Starts,
+        boundary_BD: Tensor,
+        weights: LayerWeights,
+    ) -> Tensor:
+        """New states of one layer, (B, N, D), differentiable in all that is not an id.
+
+        No `x_BND` means the initial states, which are the boundary: most of them zero, which saves most of the work.
+        """
+        if x_BND is None:
+            if ALGEBRAS[weights.algebra].bilinear and weights.aggregation == "sum":
+                return first_layer(edges, relation_BRW, starts, boundary_BD, weights)
+            x_BND = starts.spread(edges.num_nodes, boundary_BD)
+        return layer_reference(edges, x_BND, relation_BRW, starts, boundary_BD, weights, self.propagate)
+
+    def layers(
+        self,
+        edges: EdgeGroups,
+        starts: Starts,
+        boundary_BD: Tensor,
+        layers: Sequence[LayerWeights],
+        tables: Sequence[Tensor],
+        which_B: Tensor | None,
+    ) -> Tensor:
+        """States after all layers, (B, N, D), beginning with the boundary; no gradients.
+
+        `tables` are the relation vectors of each layer, (U, R, W); `which_B` says which table each query uses, without
+        it all use the first.
+        """
+        x_BND: Tensor | None = None
+        for weights, table_URW in zip(layers, tables, strict=True):
+            relation_BRW = table_URW if which_B is None else table_URW[which_B]
+            x_BND = self.layer(edges, x_BND, relation_BRW, starts, boundary_BD, weights)
+        return starts.spread(edges.num_nodes, boundary_BD) if x_BND is None else x_BND
+
+    def score(
+        self, z_KBCD: Sequence[Tensor], query_BD: Tensor, weights: ScoreWeights, dropout: float = 0.0
+    ) -> tuple[Tensor, Tensor | None]:
+        """Scores (B, C) and branch weights (B, C, K), the latter None without attention."""
+        return score_reference(z_KBCD, query_BD, weights, dropout)
+
+
+_chosen: dict[tuple[str, int | None], Backend] = {}
+
+
+def backend_of(device: torch.device) -> Backend:
+    """The backend of a device: the native engine on a CPU where it is built and not switched off, else plain torch."""
+    index = None if device.type == "cpu" else device.index
+    if index is None and device.type == "cuda":
+        index = torch.cuda.current_device()
+    key = device.type, index
+    if key not in _chosen:
+        _chosen[key] = _choose(torch.device(device.type) if index is None else torch.device(device.type, index))
+    return _chosen[key]
+
+
+def _choose(device: torch.device) -> Backend:
+    from gamma_kg.kernels.native.backend import NativeBackend
+    from gamma_kg.kernels.native.loading import module
+
+    return NativeBackend(device) if device.type == "cpu" and module() is not None else Backend(device)
+
+
+@contextmanager
+def plain_torch() -> Iterator[Backend]:
+    """Plain torch on the CPU for a while, whatever is built: to compare with."""
+    before, plain = backend_of(torch.device("cpu")), Backend(torch.device("cpu"))
+    _chosen["cpu", None] = plain
+    try:
+        yield plain
+    finally:
+        _chosen["cpu", None] = before

@@ -1,0 +1,42 @@
+"""What a layer, attention and the score are made of, as records: what the model hands to a backend.
+
+D channels, K branches, A attention width, H hidden width, B queries. Maps of features [z ; q] have 2D inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from torch import Tensor
+
+
+class LayerWeights(NamedTuple):
+    """A layer but for its relation vectors."""
+
+    weight: Tensor  # on [x ; agg]: (D, 2D), and (D, 13D) with "pna"
+    bias: Tensor
+    norm_weight: Tensor
+    norm_bias: Tensor
+    eps: float
+    algebra: str
+    aggregation: str = "sum"
+
+
+class AttentionWeights(NamedTuple):
+    """How much each branch counts: a comparison of keys with a context."""
+
+    keys: Sequence[Tensor] | Tensor  # a map (A, 2D) of the features of each branch, or constant keys (K, A)
+    context_BA: Tensor  # of length one; (1, A) where it is a constant
+    temperature: Tensor  # κ
+    uniform_mix: float  # λ
+
+
+class ScoreWeights(NamedTuple):
+    """The MLP on the weighted features of the branches."""
+
+    hidden: Sequence[Tensor]  # the part that acts on each branch's features, K times (H, 2D)
+    hidden_bias: Tensor
+    out: Tensor  # (H,)
+    out_bias: Tensor
+    attention: AttentionWeights | None  # None: every branch counts fully

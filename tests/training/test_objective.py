@@ -1,0 +1,92 @@
+"""Losses and objective agree with a slow reference; a step from several batches is the mean of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import slow_reference as slow
+from gamma_kg.bench.training import random_batch
+from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.graph.starts import Starts
+from gamma_kg.nn.config import GammaConfig
+from gamma_kg.nn.model import GammaModel
+from gamma_kg.training.config import TrainConfig
+from gamma_kg.training.loop import Trainer
+from gamma_kg.training.loss import bce_loss, branch_entropy, softmax_loss
+from gamma_kg.training.objective import batch_loss
+from gamma_kg.training.run_folder import RunFolder
+
+
+def candidates() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    torch.manual_seed(1)
+    right = torch.rand(6, 9) < 0.3
+    right[:, 0] = True
+    return 3 * torch.randn(6, 9, dtype=torch.float64), right, ~right & (torch.rand(6, 9) < 0.8)
+
+
+@pytest.mark.parametrize("tau", [0.25, 1.0, 4.0])
+def test_bce_with_its_temperature_is_that_of_the_slow_reference(tau: float) -> None:
+    score, right, wrong = candidates()
+    wanted = [slow.bce(*row, tau) for row in zip(score.tolist(), right.tolist(), wrong.tolist(), strict=True)]
+    assert bce_loss(score, right, wrong, tau).item() == pytest.approx(slow.mean(wanted), rel=1e-9)
+
+
+def test_softmax_loss_is_that_of_the_slow_reference() -> None:
+    score, right, wrong = candidates()
+    wanted = [slow.cross_entropy(*row) for row in zip(score.tolist(), right.tolist(), wrong.tolist(), strict=True)]
+    assert softmax_loss(score, right, wrong).item() == pytest.approx(slow.mean(wanted), rel=1e-9)
+
+
+def test_entropy_is_that_of_the_slow_reference() -> None:
+    _, right, wrong = candidates()
+    weights = torch.rand(6, 9, 3, dtype=torch.float64).softmax(-1)
+    wanted = [
+        slow.mean([slow.entropy(weights[b, c].tolist()) for c in range(9) if right[b, c] or wrong[b, c]])
+        for b in range(6)
+    ]
+    assert branch_entropy(weights, right | wrong).item() == pytest.approx(slow.mean(wanted), rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["bce", "softmax"])
+@pytest.mark.parametrize("beta", [0.0, 0.7])
+def test_the_objective_rewards_entropy(loss: str, beta: float) -> None:
+    torch.manual_seed(2)
+    batch = random_batch(30, 120, 4, 5, 8)
+    model = GammaModel(GammaConfig(dim=8, num_layers=2, attention_dim=6, temperature=0.2)).train()
+    config = TrainConfig.parse({"loss": loss, "entropy_weight": beta, "adversarial_temperature": 0.5})
+    found, told = batch_loss(model, batch, config)
+    with torch.no_grad():
+        starts = Starts.single(batch.source_B)
+        scores = model(batch.edges, batch.relation_graph, starts, batch.relation_B, batch.candidate_BC)
+    losses, entropies = [], []
+    for b in range(len(batch)):
+        row = scores.score_BC[b].tolist(), batch.right_BC[b].tolist(), batch.wrong_BC[b].tolist()
+        losses.append(slow.bce(*row, 0.5) if loss == "bce" else slow.cross_entropy(*row))
+        counted = (batch.right_BC | batch.wrong_BC)[b].nonzero()[:, 0].tolist()
+        entropies.append(slow.mean([slow.entropy(scores.weight_BCK[b, c].tolist()) for c in counted]))
+    assert found.item() == pytest.approx(slow.objective(losses, entropies, beta), rel=1e-5)
+    assert told == pytest.approx(slow.mean(entropies), rel=1e-5)
+
+
+def test_accumulated_batches_give_the_mean_of_their_gradients(
+    source: SourceGraph, tiny_config: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config.with_options(accumulate=3, steps=1, clip_norm=0.0, model_options={"dim": 8, "num_layers": 2})
+    trainer = Trainer(config, [source], RunFolder(tmp_path / "run"))
+    losses: list[torch.Tensor] = []
+
+    def noted(model: torch.nn.Module, batch: object, config: TrainConfig) -> tuple[torch.Tensor, float]:
+        loss, entropy = batch_loss(model, batch, config)  # type: ignore[arg-type]
+        gradients = torch.autograd.grad(loss, parameters, retain_graph=True, materialize_grads=True)
+        losses.append(torch.cat([gradient.flatten() for gradient in gradients]))
+        return loss, entropy
+
+    parameters = list(trainer.model.parameters())
+    monkeypatch.setattr("gamma_kg.training.loop.batch_loss", noted)
+    trainer.run()
+    stepped = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in parameters])
+    assert len(losses) == 3
+    torch.testing.assert_close(stepped, torch.stack(losses).mean(0), rtol=1e-4, atol=1e-6)
