@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gamma_kg.errors import CheckpointError, ConfigError, DataError, GammaError, UnknownNameError
     from gamma_kg.graph.graph import KnowledgeGraph
+    from gamma_kg.logic.ask import Answer, ask
+    from gamma_kg.logic.formula import entity
     from gamma_kg.nn.config import GammaConfig
     from gamma_kg.predicting.gamma import Gamma
     from gamma_kg.predicting.predictor import Prediction
 
 __all__ = [
+    "Answer",
     "CheckpointError",
     "ConfigError",
     "DataError",
@@ -25,9 +28,13 @@ __all__ = [
     "KnowledgeGraph",
     "Prediction",
     "UnknownNameError",
+    "ask",
+    "entity",
 ]
 
 _HOME = {
+    **dict.fromkeys(("Answer", "ask"), "logic.ask"),
+    "entity": "logic.formula",
     **dict.fromkeys(("CheckpointError", "ConfigError", "DataError", "GammaError", "UnknownNameError"), "errors"),
     "Gamma": "predicting.gamma",
     "GammaConfig": "nn.config",

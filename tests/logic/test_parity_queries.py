@@ -10,7 +10,7 @@ import torch
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.logic.execute import execute
 from gamma_kg.logic.lists import SHAPES, from_lists, shape_of
-from gamma_kg.logic.predicted import Prediction
+from gamma_kg.logic.predicted import ModelProjection
 from gamma_kg.nn.checkpoint import import_ultra
 
 
@@ -24,18 +24,15 @@ def stored(shared: Path, name: str) -> tuple[KnowledgeGraph, dict[str, np.ndarra
 
 @pytest.mark.parametrize("name", ["tiny", "nl-100"])
 @pytest.mark.parametrize(
-    ("checkpoint", "key", "threshold"),
-    [("ultraquery.pth", "prob", 0.0), ("ultra_3g.pth", "prob_ultra_3g_threshold_08", 0.8)],
+    ("checkpoint", "key"), [("ultraquery.pth", "prob"), ("ultra_3g.pth", "prob_ultra_3g_threshold_08")]
 )
-def test_probabilities_are_those_of_the_official_executor(
-    name: str, checkpoint: str, key: str, threshold: float, shared: Path
-) -> None:
+def test_probabilities_are_those_of_the_official_executor(name: str, checkpoint: str, key: str, shared: Path) -> None:
     kg, expected = stored(shared, name)
     formulas = [from_lists(json.loads(str(query))) for query in expected["query"]]
     assert [shape_of(formula) for formula in formulas] == expected["query_type"].tolist()
     assert set(expected["query_type"].tolist()) == set(SHAPES)
     gamma = Gamma.from_checkpoint(import_ultra(shared / "parity" / checkpoint))
-    found = execute(formulas, Prediction(gamma, kg, threshold=threshold))
+    found = execute(formulas, ModelProjection(gamma, kg))
     for formula, shape, prob_N in zip(formulas, expected["query_type"], expected[key], strict=True):
         torch.testing.assert_close(
             found[formula], torch.from_numpy(prob_N), atol=1e-4, rtol=0, msg=f"{shape} {formula}"

@@ -10,6 +10,7 @@ import typer
 
 from gamma_kg.cli import (
     ablate,
+    ask,
     bench,
     complete,
     convert,
@@ -24,6 +25,7 @@ from gamma_kg.cli import (
     patterns,
     predict,
     pretrain,
+    queries,
     report,
     select,
 )
@@ -60,6 +62,7 @@ def gamma(
 
 app.command("demo")(demo.demo)
 app.command("predict")(predict.predict)
+app.command("ask")(ask.ask)
 app.command("complete")(complete.complete)
 app.command("explain")(explain.explain)
 app.command("info")(info.info)
@@ -72,6 +75,7 @@ app.command("curve")(curve.curve)
 app.command("ablate")(ablate.ablate)
 app.add_typer(datasets.app, name="datasets")
 app.command("evaluate")(evaluate.evaluate)
+app.add_typer(queries.app, name="queries")
 app.command("patterns")(patterns.patterns)
 app.command("report")(report.report)
 app.command("bench")(bench.bench)

@@ -36,11 +36,15 @@ def evaluate(
         list[str] | None, typer.Option(help="inductive-er, inductive-e, transductive or all; sets at hand only.")
     ] = None,
     split: Annotated[str, typer.Option(help="test or valid.")] = "test",
-    limit: Annotated[int | None, typer.Option(help="Rank only so many triples of each set, drawn at random.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Rank only so many triples (queries: of each shape), drawn at random.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of that draw.")] = 0,
     task: Annotated[
         str,
-        typer.Option(help="both directions, tail, relation; ultra: tails on the sets where ULTRA's README has them."),
+        typer.Option(
+            help="both directions, tail, relation; queries (logical ones); ultra: tails where ULTRA's README has them."
+        ),
     ] = "both",
     published_filter: Annotated[
         bool,
@@ -50,6 +54,14 @@ def evaluate(
     rules: Annotated[
         bool, typer.Option("--rules", help="Rank last what contradicts the graph's own patterns, as predict does.")
     ] = False,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(help="queries: further models; also traversal, frequency. MODEL@0.8 sets a threshold."),
+    ] = None,
+    query_set: Annotated[
+        Path | None, typer.Option("--queries", help="queries: a set made by `gamma queries make`, or a BetaE folder.")
+    ] = None,
+    logic: Annotated[str, typer.Option(help="queries: product, godel or lukasiewicz.")] = "product",
     out: Annotated[Path | None, typer.Option(help="Folder for results; a run that was stopped goes on there.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Replace results in --out instead of keeping them.")] = False,
     data_dir: DataDirOption = None,
@@ -66,6 +78,22 @@ def evaluate(
     from gamma_kg.machine.processes import join_processes
     from gamma_kg.predicting.models import resolve_model
 
+    if task == "queries":
+        from gamma_kg.cli.queries import DEFAULT_PER_TYPE, evaluate_sets
+
+        evaluate_sets(
+            _find(datasets or [], group or [], data_dir, split),
+            [model, *(beside or [])],
+            split=split,
+            per_type=limit or DEFAULT_PER_TYPE,
+            seed=seed,
+            query_file=query_set,
+            logic=logic,
+            out=out,
+            memory=memory,
+            json_lines=json_lines,
+        )
+        return
     options = EvaluationOptions(
         split=split,
         task=task,

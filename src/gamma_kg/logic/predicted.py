@@ -1,4 +1,4 @@
-"""Projection by the model: the encoder starts from the weighted set, sigmoid(score) is the degree.
+"""Projection by the model: the encoder starts from the weighted set, its scores become degrees.
 
 Relation states are conditioned on the asked relation itself, also where it is an inverse one: unlike link prediction,
 which conditions on the direct relation.
@@ -6,61 +6,101 @@ which conditions on the direct relation.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from gamma_kg.errors import ConfigError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.starts import Starts
 from gamma_kg.logic.project import Operand, Projector
 from gamma_kg.predicting.gamma import Gamma
 
+# Degrees of a set are told apart in so many levels where facts lead on from it.
+LEVELS = 10
 
-class Prediction(Projector):
-    """Degrees by a model.
 
-    `threshold`: what belongs to a set to this degree or less counts as outside it where one goes on from there; weights
-    of link prediction, which never saw several sources, need it. `facts`: where the graph itself leads is reached for
-    sure (to the degree of where one comes from); without it, the model alone says so.
+@dataclass(frozen=True)
+class StepOptions:
+    """How a model's scores become degrees, and what it goes on from.
+
+    threshold: what belongs to a set to this degree or less counts as outside it where one goes on from there.
+    facts: where the graph itself leads is reached for sure, to the degree of where one comes from; else the model alone
+        says so. Link prediction is trained with the asked facts taken out of the graph, so such weights need it.
+    unit: the weights of a set add up to one at most, as with the one source of link prediction.
+    share: the share among all entities that stands for an even chance: degree = share / (share + this). None: the
+        degree is sigmoid(score), for weights that were trained by binary cross-entropy.
     """
 
+    threshold: float = 0.0
+    facts: bool = True
+    unit: bool = True
+    share: float | None = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threshold < 1:
+            raise ConfigError(f"the threshold of a step lies in 0..1, got {self.threshold}")
+        if self.share is not None and not 0 < self.share < 1:
+            raise ConfigError(f"the share that stands for an even chance lies in 0..1, got {self.share}")
+
+
+# As the official executor takes a step with its two checkpoints.
+ULTRAQUERY = StepOptions(threshold=0.0, facts=False, unit=False, share=None)
+ULTRA = StepOptions(threshold=0.8, facts=False, unit=False, share=None)
+
+
+def steps_of(gamma: Gamma) -> StepOptions:
+    """The options that fit the weights: those they were saved with, those of public checkpoints, else the defaults."""
+    origin = gamma.provenance
+    if "steps" in origin:
+        return StepOptions(**origin["steps"])
+    if str(origin.get("source", "")).startswith("imported from the ULTRA checkpoint"):
+        return ULTRAQUERY if origin.get("trained_for") == "queries" else ULTRA
+    return StepOptions()
+
+
+class ModelProjection(Projector):
+    """Degrees by a model."""
+
     def __init__(
-        self,
-        gamma: Gamma,
-        kg: KnowledgeGraph,
-        *,
-        threshold: float = 0.0,
-        facts: bool = False,
-        memory: str | int | None = None,
+        self, gamma: Gamma, kg: KnowledgeGraph, options: StepOptions | None = None, *, memory: str | int | None = None
     ) -> None:
         super().__init__(kg)
-        self.gamma, self.threshold, self.facts, self.memory = gamma, threshold, facts, memory
+        self.gamma, self.options, self.memory = gamma, options or steps_of(gamma), memory
 
     def project(self, operands: Sequence[Operand], relations: Sequence[int]) -> Tensor:
-        starts = starts_of(operands, self.threshold)
+        starts = starts_of(operands, self.options.threshold, unit=self.options.unit)
         degree_BN = torch.empty(len(operands), self.kg.num_entities)
         for batch in self.gamma.project_batches(self.kg, starts, torch.tensor(relations), self.memory):
-            degree_BN[batch.query] = batch.scores.score_BC[batch.row].sigmoid().float().cpu()
-        if self.facts:
+            degree_BN[batch.query] = degrees(batch.scores.score_BC[batch.row].float().cpu(), self.options.share)
+        if self.options.facts:
             for degree_N, operand, relation in zip(degree_BN, operands, relations, strict=True):
                 self._believe(degree_N, operand, relation)
         return degree_BN
 
     def _believe(self, degree_N: Tensor, operand: Operand, relation: int) -> None:
-        """Raise the degree of what is reached by facts to that of the best entity it is reached from."""
+        """Raise the degree of what facts lead to: to that of the best entity they lead from, rounded down a level."""
         if isinstance(operand, int):
             degree_N[torch.from_numpy(self.follow(np.array([operand]), relation))] = 1
             return
-        # From the least to the best level, so that the best one stays; ten levels are fine enough.
-        for level in torch.linspace(0.1, 1.0, 10).tolist():
-            start = (operand >= level - 1e-6).nonzero()[:, 0].numpy()
+        for level in range(1, LEVELS + 1):
+            start = (operand * LEVELS >= level).nonzero()[:, 0].numpy()
             reached = torch.from_numpy(self.follow(start, relation))
-            degree_N[reached] = degree_N[reached].clamp_min(level)
+            degree_N[reached] = degree_N[reached].clamp_min(level / LEVELS)
 
 
-def starts_of(operands: Sequence[Operand], threshold: float) -> Starts:
+def degrees(score_BN: Tensor, share: float | None) -> Tensor:
+    """Scores as degrees of membership, (B, N)."""
+    if share is None:
+        return score_BN.sigmoid()
+    return (score_BN - score_BN.logsumexp(1, keepdim=True) - math.log(share)).sigmoid()
+
+
+def starts_of(operands: Sequence[Operand], threshold: float, *, unit: bool = False) -> Starts:
     """The weighted starts of a batch: the entity itself, or what belongs to the set to more than the threshold."""
     if all(isinstance(operand, int) for operand in operands):
         return Starts.single(torch.tensor(operands, dtype=torch.long))
@@ -68,7 +108,8 @@ def starts_of(operands: Sequence[Operand], threshold: float) -> Starts:
     for operand in operands:
         if isinstance(operand, Tensor):
             nodes.append((operand > threshold).nonzero()[:, 0])
-            weights.append(operand[nodes[-1]])
+            weight = operand[nodes[-1]]
+            weights.append(weight / weight.sum().clamp_min(1) if unit else weight)
         else:
             nodes.append(torch.tensor([operand]))
             weights.append(torch.ones(1))

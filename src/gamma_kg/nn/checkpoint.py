@@ -22,6 +22,8 @@ from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.model import GammaModel
 
 FORMAT = "gamma-kg/1"
+# UltraQuery, the public weights for logical queries, wraps ULTRA.
+ULTRAQUERY_PREFIX = "model.model."
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,10 @@ def import_ultra(path: str | Path) -> Checkpoint:
         num_layers=len(layers),
         mlp_hidden=None if hidden.shape[0] == hidden.shape[1] else hidden.shape[0],
     )
-    checkpoint = Checkpoint(config, weights, {"source": f"imported from the ULTRA checkpoint {path.name}"})
+    origin = {"source": f"imported from the ULTRA checkpoint {path.name}"}
+    if any(name.startswith(ULTRAQUERY_PREFIX) for name in state):
+        origin["trained_for"] = "queries"
+    checkpoint = Checkpoint(config, weights, origin)
     load_weights(GammaModel(config), weights, str(path))
     return checkpoint
 
@@ -155,7 +160,7 @@ def import_ultra(path: str | Path) -> Checkpoint:
 def _ultra_name(name: str) -> str:
     """ULTRA's name of a weight → ours."""
     for theirs, ours in (
-        ("model.model.", ""),  # UltraQuery wraps ULTRA
+        (ULTRAQUERY_PREFIX, ""),
         ("relation_model.", "relation_encoder."),
         ("entity_model.layers.", "branches.0.layers."),
         ("entity_model.mlp.0.", "score.hidden."),

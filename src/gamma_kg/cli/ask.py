@@ -1,0 +1,103 @@
+"""`gamma ask`: a question with several steps, in SPARQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gamma_kg.cli.predict import MemoryOption
+from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
+
+if TYPE_CHECKING:
+    from gamma_kg.logic.ask import Answer
+
+
+@reads_graph
+def ask(
+    graph: GraphArgument,
+    question: Annotated[str, typer.Argument(help="SELECT ?x WHERE { … }, or a nested list as in the BetaE files.")],
+    reading: Reading,
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", help="How many answers; else LIMIT, else 10.")] = None,
+    only_new: Annotated[
+        bool, typer.Option("--only-new", help="Leave out answers that follow from the graph as it is.")
+    ] = False,
+    why: Annotated[bool, typer.Option("--why", help="Explain each predicted step of each answer.")] = False,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="A checkpoint, or `queries`; else the bundled weights.")
+    ] = None,
+    logic: Annotated[str, typer.Option(help="How degrees are joined: product, godel or lukasiewicz.")] = "product",
+    threshold: Annotated[
+        float | None, typer.Option(help="Go on only from what belongs to a set by more than this.")
+    ] = None,
+    json_lines: Annotated[bool, typer.Option("--json", help="One JSON object per answer, nothing else.")] = False,
+    memory: MemoryOption = None,
+) -> None:
+    """Answer a question whose conditions form a tree: triples, UNION, MINUS, FILTER NOT EXISTS, ^p, p/q, LIMIT.
+
+    Names are those of the graph: <mother of>, "Ann", wd:Q5, or with a declared PREFIX. Each answer comes with its
+    probability, whether it follows from the graph as it is, and the best entity for every other variable.
+    """
+    from gamma_kg.errors import ConfigError
+    from gamma_kg.logic.ask import ask as answer
+    from gamma_kg.logic.predicted import steps_of
+    from gamma_kg.predicting.gamma import Gamma
+    from gamma_kg.predicting.models import resolve_model
+
+    asked = _nested_list(question) if question.lstrip().startswith("[") else question
+    gamma = resolve_model(model).scorer
+    if not isinstance(gamma, Gamma):
+        raise ConfigError(f"{model} can't answer questions with several steps: use a checkpoint or the bundled weights")
+    steps = steps_of(gamma) if threshold is None else replace(steps_of(gamma), threshold=threshold)
+    kg = reading.graph(graph)
+    answers = answer(kg, asked, gamma, top_k=top_k, logic=logic, steps=steps, only_new=only_new, why=why, memory=memory)
+    if json_lines:
+        for found in answers:
+            print(json.dumps(asdict(found), ensure_ascii=False))
+    else:
+        print_answers(answers)
+
+
+def _nested_list(text: str) -> Any:
+    from gamma_kg.errors import DataError
+
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise DataError(f"the question starts like a nested list, but is no JSON: {error}") from None
+
+
+def print_answers(answers: Sequence[Answer]) -> None:
+    """A table for people; below it, where asked for, why each predicted step is believed."""
+    from rich.console import Console
+    from rich.markup import escape as escape_markup
+    from rich.table import Table
+
+    from gamma_kg.io.shown import shown
+
+    def escape(text: str) -> str:
+        return escape_markup(shown(text))
+
+    variables = list(dict.fromkeys(name for found in answers for name in found.bindings))
+    table = Table()
+    table.add_column("", justify="right")
+    table.add_column("answer")
+    table.add_column("probability", justify="right")
+    table.add_column("follows from the graph")
+    for name in variables:
+        table.add_column(escape(f"?{name}"))
+    for rank, found in enumerate(answers, 1):
+        predicted = sum(not step.known for step in found.steps)
+        follows = "yes" if found.follows else f"no, {predicted} of {len(found.steps)} links predicted"
+        bound = [escape(found.bindings.get(name, "")) for name in variables]
+        table.add_row(str(rank), escape(found.name), f"{found.probability:.1%}", follows, *bound)
+    console = Console()
+    console.print(table if answers else "No answer has a probability above zero.")
+    for found in answers:
+        for step in found.steps:
+            if step.why is not None:
+                console.print(f"\n[bold]{escape(found.name)}[/bold]")
+                console.print(escape(step.why.text()))

@@ -1,0 +1,116 @@
+"""Questions in, ranked answers out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gamma_kg.errors import DataError
+from gamma_kg.explain import Explanation
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import fact_of
+from gamma_kg.logic.bindings import Binder, Link
+from gamma_kg.logic.execute import execute
+from gamma_kg.logic.formula import Formula, check_bounded, resolve
+from gamma_kg.logic.fuzzy import logic_named
+from gamma_kg.logic.lists import from_lists
+from gamma_kg.logic.predicted import ModelProjection, StepOptions, steps_of
+from gamma_kg.logic.sparql import parse_sparql
+from gamma_kg.predicting.gamma import Gamma
+
+TOP_K = 10
+
+
+@dataclass(frozen=True)
+class Step:
+    """One link on the way to an answer: a fact of the graph, or a predicted one."""
+
+    head: str
+    relation: str
+    tail: str
+    known: bool
+    probability: float  # of this fact; 1 where the graph holds it
+    why: Explanation | None = None  # only for a predicted fact, and only if asked for
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An entity that answers the question."""
+
+    name: str
+    probability: float
+    follows: bool  # from the facts of the graph, without prediction
+    bindings: dict[str, str]  # the best entity for every inner variable
+    steps: tuple[Step, ...]  # from the answer down
+
+
+def ask(
+    kg: KnowledgeGraph,
+    question: str | Formula | list[Any] | tuple[Any, ...],
+    gamma: Gamma | None = None,
+    *,
+    top_k: int | None = None,
+    logic: str = "product",
+    steps: StepOptions | None = None,
+    only_new: bool = False,
+    why: bool = False,
+    memory: str | int | None = None,
+) -> list[Answer]:
+    """The best answers to a question with several steps, most probable first.
+
+    The question is SPARQL, a formula (`entity("X").along("inhibits") & …`) or a nested list as in the BetaE files.
+    `gamma` are the bundled weights if left out; `steps` says how they take a step, `steps_of(gamma)` if left out.
+    With `only_new`, answers that follow from the graph are left out; with `why`, each predicted step is explained.
+    """
+    formula, limit = _understood(question)
+    top_k = top_k or limit or TOP_K
+    if top_k < 1:
+        raise DataError(f"top_k must be at least 1, got {top_k}")
+    formula = resolve(formula, kg)
+    check_bounded(formula)
+    gamma = gamma or Gamma.from_pretrained()
+    projector = ModelProjection(gamma, kg, steps or steps_of(gamma), memory=memory)
+    memberships = execute([formula], projector, logic_named(logic))
+    degree_N = memberships[formula]
+    binder = Binder(formula, memberships, projector)
+    if only_new:
+        degree_N = degree_N.clone()
+        degree_N[torch.from_numpy(binder.following())] = 0
+    best = degree_N.topk(min(top_k, kg.num_entities))
+    return [
+        _answer(kg, gamma, binder, int(i), float(degree), why)
+        for degree, i in zip(best.values, best.indices, strict=True)
+        if degree > 0
+    ]
+
+
+def _understood(question: str | Formula | list[Any] | tuple[Any, ...]) -> tuple[Formula, int | None]:
+    if isinstance(question, Formula):
+        return question, None
+    if isinstance(question, str):
+        parsed = parse_sparql(question)
+        return parsed.formula, parsed.limit
+    return from_lists(question), None
+
+
+def _answer(kg: KnowledgeGraph, gamma: Gamma, binder: Binder, entity: int, degree: float, why: bool) -> Answer:
+    binding = binder.bind(entity)
+    return Answer(
+        name=kg.entities[entity],
+        probability=degree,
+        follows=binder.follows(entity),
+        bindings={name: kg.entities[i] for name, i in binding.entities.items()},
+        steps=tuple(_steps(kg, gamma, binding.links, why)),
+    )
+
+
+def _steps(kg: KnowledgeGraph, gamma: Gamma, links: list[Link], why: bool) -> Iterator[Step]:
+    for link in links:
+        head, relation, tail = fact_of(link.start, link.relation, link.end, kg.num_relations)
+        names = kg.entities[head], kg.relations[relation], kg.entities[tail]
+        explained = why and not link.known
+        explanation = gamma.explain(kg, head=names[0], relation=names[1], tail=names[2]) if explained else None
+        yield Step(*names, known=link.known, probability=link.degree, why=explanation)

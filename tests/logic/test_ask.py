@@ -1,0 +1,96 @@
+"""Questions in names: answers, bindings, what follows and what is predicted."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from gamma_kg import ConfigError, DataError, Gamma, KnowledgeGraph, UnknownNameError, ask, entity
+from gamma_kg.cli import app
+
+
+def test_what_follows_comes_first_with_facts_as_steps(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    answers = ask(family, "SELECT ?x { <Ann> <married to> ?y . ?y <father of> ?x }", small_gamma, top_k=2)
+    assert {answer.name for answer in answers} == {"Bob", "Cleo"}
+    for answer in answers:
+        assert answer.follows and answer.probability == 1
+        assert answer.bindings == {"y": "Dan"}
+        assert [(step.head, step.relation, step.tail, step.known) for step in answer.steps] == [
+            ("Dan", "father of", answer.name, True),
+            ("Ann", "married to", "Dan", True),
+        ]
+
+
+def test_only_new_leaves_out_what_follows_and_tells_predicted_links(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    question = entity("Ann").along("married to").called("y").along("father of")
+    answers = ask(family, question, small_gamma, only_new=True, top_k=20)
+    assert len(answers) == family.num_entities - 2
+    for answer in answers:
+        assert not answer.follows and set(answer.bindings) == {"y"}
+        assert any(not step.known for step in answer.steps)
+        assert all((step.probability == 1) == step.known for step in answer.steps)
+    assert [a.probability for a in answers] == sorted((a.probability for a in answers), reverse=True)
+
+
+def test_inverse_steps_are_told_as_the_facts_they_are(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    (answer,) = ask(family, "SELECT ?x { ?x <mother of> <Finn> } LIMIT 1", small_gamma)
+    assert answer.name == "Eve"
+    assert [(step.head, step.relation, step.tail) for step in answer.steps] == [("Eve", "mother of", "Finn")]
+
+
+def test_a_union_is_bound_by_the_branch_that_holds(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    question = "SELECT ?x { { ?a <mother of> ?x . VALUES ?a { <Eve> } } UNION { <Gus> <father of> ?x } } LIMIT 1"
+    (answer,) = ask(family, question, small_gamma)
+    assert answer.name == "Finn" and answer.follows and len(answer.steps) == 1
+
+
+def test_what_is_denied_is_no_answer_and_binds_nothing(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    question = "SELECT ?x { <Ann> <mother of> ?x FILTER NOT EXISTS { ?z <sibling of> ?x . <Bob> <sibling of> ?w } }"
+    with pytest.raises(DataError, match="hang together"):
+        ask(family, question, small_gamma)
+    answers = ask(family, "SELECT ?x { <Ann> <mother of> ?x MINUS { <Bob> <sibling of> ?x } }", small_gamma, top_k=20)
+    by_name = {answer.name: answer for answer in answers}
+    assert by_name["Bob"].follows and not by_name.get("Cleo", by_name["Nairobi"]).follows
+    assert [step.relation for step in by_name["Bob"].steps] == ["mother of"]
+
+
+def test_lists_builder_and_sparql_ask_the_same(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    questions = (
+        "SELECT ?x { <Ann> <mother of> ?x . <Bob> <sibling of> ?x }",
+        entity("Ann").along("mother of") & entity("Bob").along("sibling of"),
+        [["Ann", ["mother of"]], ["Bob", ["sibling of"]]],
+    )
+    first, *others = ([(a.name, a.probability) for a in ask(family, q, small_gamma)] for q in questions)
+    assert all(other == first for other in others)
+
+
+def test_limits_and_unknown_names(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    assert len(ask(family, "SELECT ?x { <Ann> <mother of> ?x } LIMIT 3", small_gamma)) == 3
+    assert len(ask(family, "SELECT ?x { <Ann> <mother of> ?x } LIMIT 3", small_gamma, top_k=1)) == 1
+    with pytest.raises(UnknownNameError, match="did you mean 'Ann'"):
+        ask(family, "SELECT ?x { <Anna> <mother of> ?x }", small_gamma)
+    with pytest.raises(ConfigError, match="no logic is named"):
+        ask(family, entity("Ann").along("mother of"), small_gamma, logic="fuzzy")
+    with pytest.raises(DataError, match="nothing but a negation"):
+        ask(family, ~entity("Ann").along("mother of"), small_gamma)
+
+
+def test_why_explains_predicted_steps_and_only_those(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    question = entity("Ann").along("married to", "father of")
+    (answer,) = ask(family, question, small_gamma, only_new=True, top_k=1, why=True)
+    for step in answer.steps:
+        assert (step.why is None) == step.known
+        if step.why is not None:
+            assert (step.why.head, step.why.relation, step.why.tail) == (step.head, step.relation, step.tail)
+    assert all(step.why is None for step in ask(family, question, small_gamma, top_k=1, why=True)[0].steps)
+
+
+def test_the_command_answers_in_a_table_and_in_json() -> None:
+    question = "SELECT ?x { <Kenya> <borders> ?n . ?n <has capital> ?x } LIMIT 2"
+    shown = CliRunner().invoke(app, ["ask", "demo", question])
+    assert shown.exit_code == 0 and "follows from" in shown.output and "?n" in shown.output
+    lines = CliRunner().invoke(app, ["ask", "demo", question, "--json"]).stdout.splitlines()
+    first = json.loads(lines[0])
+    assert len(lines) == 2 and first["follows"] and first["steps"][0]["relation"] == "has capital"
+    bad = CliRunner().invoke(app, ["ask", "demo", '["Kenya", ["borders"'])
+    assert isinstance(bad.exception, DataError) and "no JSON" in str(bad.exception)
