@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -15,11 +16,15 @@ from torch import Tensor
 from gamma_kg.data.read import EncodedTriples, ReadReport, encode_frame, encode_triples, read_triples
 from gamma_kg.data.vocabulary import Names, Vocabulary
 from gamma_kg.errors import DataError
+from gamma_kg.graph.changing import holds, part_of, with_facts, without_facts
+from gamma_kg.graph.describe import Description, describe
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.facts import BLOCK_TRIPLES, Facts, FactsInMemory
 from gamma_kg.graph.inverse import direct_of, inverse_of
 from gamma_kg.graph.ordering import first_of_each
 from gamma_kg.graph.relation_pairs import with_pairs
+from gamma_kg.io.shown import html_text
+from gamma_kg.io.table import table
 
 if TYPE_CHECKING:
     import pandas
@@ -88,6 +93,20 @@ class KnowledgeGraph:
     ) -> KnowledgeGraph:
         """From a polars or pandas table: its first three columns, or the `columns` named."""
         return cls._from_encoded(encode_frame(frame, columns=columns), keep_duplicates)
+
+    @classmethod
+    def from_rdflib(cls, graph: Any, **options: Any) -> KnowledgeGraph:
+        """From an `rdflib.Graph`; options as for `read_triples`."""
+        from gamma_kg.data.outside import encode_rdflib
+
+        return cls._from_encoded(encode_rdflib(graph, **options), False)
+
+    @classmethod
+    def from_networkx(cls, graph: Any, relation: str = "relation", default: str = "linked to") -> KnowledgeGraph:
+        """From a networkx graph: the relation is an edge attribute, else the key of a multigraph's edge, else `default`."""
+        from gamma_kg.data.outside import encode_networkx
+
+        return cls._from_encoded(encode_networkx(graph, relation, default), False)
 
     @classmethod
     def _from_encoded(cls, encoded: EncodedTriples, keep_duplicates: bool) -> KnowledgeGraph:
@@ -171,6 +190,66 @@ class KnowledgeGraph:
     @cached_property
     def _relation_graph_with_pairs(self) -> Edges:
         return with_pairs(self.relation_graph, self.edges)
+
+    def add(self, facts: Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
+        """A new graph with further facts (head, relation, tail); ids of known names stay."""
+        return KnowledgeGraph(*with_facts(self, facts), report=self.report)
+
+    def without(self, facts: Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
+        """A new graph less these facts; names and ids stay, also of what has no fact left."""
+        return KnowledgeGraph(without_facts(self, facts), self.entities, self.relations, report=self.report)
+
+    def subgraph(
+        self, entities: Iterable[str] | None = None, relations: Iterable[str] | None = None, hops: int = 0
+    ) -> KnowledgeGraph:
+        """A new graph of the facts of these relations between these entities and what is up to `hops` facts away."""
+        return KnowledgeGraph(*part_of(self, entities, relations, hops), report=self.report)
+
+    def describe(self, search: str | None = None) -> Description:
+        """Counts, relations with examples and patterns, types, components, degrees; `search` finds names."""
+        return describe(self, search=search)
+
+    def to_dataframe(self, library: Literal["polars", "pandas"] = "polars") -> Any:
+        """All facts as a table: head, relation, tail and what the data calls them (head_id, relation_id, tail_id)."""
+        columns: dict[str, list[str]] = {}
+        triples = self.triples
+        for suffix in ("", "_id"):
+            for column, (role, names) in enumerate(
+                (("head", self.entities), ("relation", self.relations), ("tail", self.entities))
+            ):
+                name = names.identifier if suffix else names.__getitem__
+                called = {index: name(index) for index in triples[:, column].unique().tolist()}
+                columns[role + suffix] = [called[index] for index in triples[:, column].tolist()]
+        return table(columns, library)
+
+    def __len__(self) -> int:
+        return self.num_triples
+
+    def __bool__(self) -> bool:
+        return True  # a graph without facts is still a graph
+
+    def __contains__(self, item: object) -> bool:
+        """Whether a fact (head, relation, tail) is in the graph, or an entity of this name."""
+        if isinstance(item, str):
+            return item in self.entities
+        return isinstance(item, Sequence) and len(item) == 3 and holds(self, item)
+
+    def __iter__(self) -> Iterator[tuple[str, str, str]]:
+        """The facts by name."""
+        for block in self.triple_blocks():
+            for head, relation, tail in block.tolist():
+                yield self.entities[head], self.relations[relation], self.entities[tail]
+
+    def _repr_html_(self) -> str:
+        first = "".join(
+            f"<tr>{''.join(f'<td>{html_text(name)}</td>' for name in fact)}</tr>" for fact in islice(self, 10)
+        )
+        more = f"<p>… and {self.num_triples - 10:,} more facts</p>" if self.num_triples > 10 else ""
+        return (
+            f"<p><b>KnowledgeGraph</b>: {self.num_triples:,} facts about {self.num_entities:,} entities in "
+            f"{self.num_relations:,} relations</p><table><thead><tr><th>head</th><th>relation</th><th>tail</th></tr>"
+            f"</thead><tbody>{first}</tbody></table>{more}"
+        )
 
     def __repr__(self) -> str:
         return (
