@@ -17,6 +17,7 @@ from gamma_kg.cli import (
     curve,
     datasets,
     demo,
+    describe,
     develop,
     evaluate,
     explain,
@@ -63,6 +64,7 @@ def gamma(
 app.command("demo")(demo.demo)
 app.command("predict")(predict.predict)
 app.command("ask")(ask.ask)
+app.command("describe")(describe.describe)
 app.command("complete")(complete.complete)
 app.command("explain")(explain.explain)
 app.command("info")(info.info)

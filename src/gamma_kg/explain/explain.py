@@ -98,6 +98,9 @@ class Explanation:
         """A picture: the paths from left to right, the branches' shares, the facts that matter most."""
         return draw_svg(self)
 
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
     def html(self) -> str:
         """The picture as a page of its own, with the details below."""
         return draw_html(self)

@@ -174,7 +174,8 @@ def shown_lines(found: Description) -> str:
     lines.append("relations, most facts first:")
     for r in found.relation_facts[:SHOWN_RELATIONS]:
         lines.append(f"  {r.name}  {r.facts:,} facts, {r.heads:,} heads, {r.tails:,} tails; {' → '.join(r.example)}")
-        lines += [f"      {pattern}" for pattern in r.patterns]
+        if r.patterns:
+            lines.append(f"      {'; '.join(r.patterns)}")
     if len(found.relation_facts) > SHOWN_RELATIONS:
         lines.append(f"  … and {len(found.relation_facts) - SHOWN_RELATIONS} more (all with --json)")
     if found.found_names is not None:

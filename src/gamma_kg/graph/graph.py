@@ -103,7 +103,7 @@ class KnowledgeGraph:
 
     @classmethod
     def from_networkx(cls, graph: Any, relation: str = "relation", default: str = "linked to") -> KnowledgeGraph:
-        """From a networkx graph: the relation is an edge attribute, else the key of a multigraph's edge, else `default`."""
+        """From a networkx graph: the relation is an edge's attribute, else its key in a multigraph, else `default`."""
         from gamma_kg.data.outside import encode_networkx
 
         return cls._from_encoded(encode_networkx(graph, relation, default), False)

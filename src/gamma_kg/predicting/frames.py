@@ -58,8 +58,8 @@ def predict_frame(model: Predictor, kg: KnowledgeGraph, frame: Any, **options: A
     out: dict[str, list[Any]] = {
         name: [] for name in (*ROLES, *further, "question", "asked", "rank", *ANSWER_COLUMNS[1:])
     }
-    for row, (query, found) in enumerate(zip(queries, answers, strict=True)):
-        for rank, p in enumerate(found, 1):
+    for row, (query, ranked) in enumerate(zip(queries, answers, strict=True)):
+        for rank, p in enumerate(ranked, 1):
             cells = {"head": p.head, "relation": p.relation, "tail": p.tail, "question": row, "rank": rank}
             cells |= {"asked": ROLES[query.index(None)], "probability": p.probability, "score": p.score}
             cells |= {"known": p.known, **{name: columns[name][row] for name in further}}

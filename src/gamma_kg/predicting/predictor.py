@@ -6,7 +6,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import inverse_of
 from gamma_kg.predicting.calibration import Calibration, calibrate
+from gamma_kg.predicting.frames import Predictions, predict_frame
 from gamma_kg.predicting.inference import ScoreBatch
 from gamma_kg.rules import rules_of
 
@@ -54,6 +55,7 @@ class Predictor(ABC):
     def fingerprint(self) -> str:
         """A hash of all that decides the scores: results of different models are never mixed."""
 
+    @overload
     def predict(
         self,
         kg: KnowledgeGraph,
@@ -61,19 +63,42 @@ class Predictor(ABC):
         head: str | None = None,
         relation: str | None = None,
         tail: str | None = None,
-        top_k: int = 10,
-        include_known: bool = False,
-        rules: bool = True,
-        memory: str | int | None = None,
-    ) -> list[Prediction]:
-        """The best completions of a fact of which two parts are given, best first.
+        **options: Any,
+    ) -> Predictions: ...
+    @overload
+    def predict(
+        self,
+        kg: KnowledgeGraph,
+        *,
+        head: str | list[str] | None = None,
+        relation: str | list[str] | None = None,
+        tail: str | list[str] | None = None,
+        **options: Any,
+    ) -> Predictions | list[Predictions]: ...
+    def predict(
+        self,
+        kg: KnowledgeGraph,
+        *,
+        head: str | list[str] | None = None,
+        relation: str | list[str] | None = None,
+        tail: str | list[str] | None = None,
+        **options: Any,
+    ) -> Predictions | list[Predictions]:
+        """The best completions of a fact of which two parts are given, best first; for a list of heads (or relations,
+        or tails) one such list each, in their order. Options are those of `predict_many`: `top_k`, `include_known` …
 
         Facts that the graph already holds are left out, unless `include_known`. With `rules`, answers that contradict
         what the graph itself shows are left out too (`gamma_kg.rules`).
         """
-        query = (head, relation, tail)
-        found = self.predict_many(kg, [query], top_k=top_k, include_known=include_known, rules=rules, memory=memory)
-        return next(found)[1]
+        queries = _each(head, relation, tail)
+        answers = [Predictions() for _ in queries]
+        for position, found in self.predict_many(kg, queries, **options):
+            answers[position] = Predictions(found)
+        return answers if any(isinstance(part, list) for part in (head, relation, tail)) else answers[0]
+
+    def predict_frame(self, kg: KnowledgeGraph, frame: Any, **options: Any) -> Any:
+        """A polars or pandas data frame of questions in, one of answers out: see `gamma_kg.predicting.frames`."""
+        return predict_frame(self, kg, frame, **options)
 
     def predict_many(
         self,
@@ -208,6 +233,15 @@ class Predictor(ABC):
                     "branch_weights": dict(zip(names, weights, strict=True)),
                 },
             )
+
+
+def _each(*parts: str | list[str] | None) -> list[Query]:
+    """One query for each item of the list among the parts, if there is one."""
+    lists = [part for part in parts if isinstance(part, list)]
+    if len(lists) > 1:
+        raise DataError("give a list for one of head, relation and tail; for pairs, use predict_frame or predict_many")
+    each = range(len(lists[0]) if lists else 1)
+    return [tuple(part[i] if isinstance(part, list) else part for part in parts) for i in each]  # type: ignore[misc]
 
 
 def _ids(kg: KnowledgeGraph, query: Query) -> tuple[int, int]:
