@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gamma_kg.data.catalog import catalog
-from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.graph.sampling import TrainingGraph
 from gamma_kg.nn.config import PRESETS
 from gamma_kg.training.ablation import read_plan
 from gamma_kg.training.config import TrainConfig, read_config
@@ -21,36 +21,36 @@ RUNS = sorted(set(ROOT.rglob("*.toml")) - set(PLANS))
 
 
 @pytest.fixture(scope="module")
-def source() -> SourceGraph:
+def training_graph() -> TrainingGraph:
     rng = np.random.default_rng(0)
     triples = np.column_stack([rng.integers(n, size=90) for n in (25, 3, 25)])
-    return SourceGraph.build("tiny", triples, 25, 3)
+    return TrainingGraph.build("tiny", triples, 25, 3)
 
 
-def two_steps(config: TrainConfig, source: SourceGraph, folder: Path) -> Trainer:
-    stages = [
-        {**stage.model_dump(), "batch_size": 2, "entities": (10, 20), "source_weights": None} for stage in config.stages
+def two_steps(config: TrainConfig, training_graph: TrainingGraph, folder: Path) -> Trainer:
+    phases = [
+        {**phase.model_dump(), "batch_size": 2, "entities": (10, 20), "graph_weights": None} for phase in config.phases
     ]
-    small = config.with_options(steps=2, minutes=None, sources=("tiny",), stages=stages, accumulate=1, device="cpu")
-    trainer = Trainer(small, [source], RunFolder(folder))
+    small = config.with_options(steps=2, minutes=None, graphs=("tiny",), phases=phases, accumulate=1, device="cpu")
+    trainer = Trainer(small, [training_graph], RunFolder(folder))
     trainer.run()
     return trainer
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
-def test_a_config_is_read_and_runs(path: Path, source: SourceGraph, tmp_path: Path) -> None:
+def test_a_config_is_read_and_runs(path: Path, training_graph: TrainingGraph, tmp_path: Path) -> None:
     config = read_config(path)
-    assert set((*config.sources, *config.validation)) <= catalog().keys()
-    trainer = two_steps(config, source, tmp_path / "run")
+    assert set((*config.graphs, *config.validation)) <= catalog().keys()
+    trainer = two_steps(config, training_graph, tmp_path / "run")
     assert trainer.count.step == 2
     assert all(weight.isfinite().all() for weight in trainer.model.parameters())
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
-def test_a_plan_is_read_and_its_last_row_runs(path: Path, source: SourceGraph, tmp_path: Path) -> None:
+def test_a_plan_is_read_and_its_last_row_runs(path: Path, training_graph: TrainingGraph, tmp_path: Path) -> None:
     plan = read_plan(path)
     assert set(plan.datasets) <= catalog().keys()
-    assert two_steps(plan.config(list(plan.rows.values())[-1], 1), source, tmp_path / "run").count.step == 2
+    assert two_steps(plan.config(list(plan.rows.values())[-1], 1), training_graph, tmp_path / "run").count.step == 2
 
 
 def test_every_published_variant_has_a_config_and_a_row_of_an_ablation() -> None:
@@ -60,7 +60,7 @@ def test_every_published_variant_has_a_config_and_a_row_of_an_ablation() -> None
 
 def test_the_paper_run_is_the_published_one() -> None:
     config = read_config(ROOT / "pretrain-paper.toml")
-    (stage,) = config.stages
+    (phase,) = config.phases
     assert (config.steps, config.loss, config.learning_rate, config.checkpoint_steps) == (200_000, "bce", 5e-4, 20_000)
-    assert (stage.sampler, stage.batch_size, stage.negatives, stage.source_weights) == ("full", 64, 128, None)
-    assert config.sources == ("fb15k237", "wn18rr", "codex-m")
+    assert (phase.sampler, phase.batch_size, phase.negatives, phase.graph_weights) == ("full", 64, 128, None)
+    assert config.graphs == ("fb15k237", "wn18rr", "codex-m")

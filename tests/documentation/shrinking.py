@@ -28,7 +28,7 @@ VALUES = {"--minutes": "0.004", "--nproc_per_node": "2"}
 # Options that a command is given besides.
 MORE = {
     ("gamma", "pretrain"): ["--set", "steps=2"],
-    ("gamma", "finetune"): ["--set", "steps=2", "--set", "stages.0.batch_size=4", "--set", "validation_limit=5"],
+    ("gamma", "finetune"): ["--set", "steps=2", "--set", "phases.0.batch_size=4", "--set", "validation_limit=5"],
     ("gamma", "ablate"): ["--set", "steps=1", "--set", "seeds=[0]", "--set", "limit=2"],
     ("gamma", "evaluate"): ["--out", "runs/results"],
     ("gamma", "bench"): ["--rounds", "1"],

@@ -344,3 +344,15 @@ def test_public_weights_rank_as_the_official_code_does(name, mrr, within):
     benchmark, model = load_benchmark(name, SHARED / "datasets"), resolve_model(SHARED / "parity" / "ultra_3g.pth")
     result = evaluate_benchmark(benchmark, model, EvaluationOptions())
     assert result["mrr"] == pytest.approx(mrr, abs=within)
+
+
+def test_an_unfinished_set_with_brackets_in_its_name_is_found_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "BATCH_ROWS", 80)
+    folder = write_random_folder(tmp_path / "made [1]", num_entities=20, num_train=60, num_test=31)
+    benchmark, out = load_benchmark(str(folder)), tmp_path / "out [1]"
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_benchmark(benchmark, named(CountingScorer(stop_after=10)), EvaluationOptions(), out=out)
+    again = CountingScorer()
+    evaluate_benchmark(benchmark, named(again), EvaluationOptions(), out=out)
+    asked = QueryPlan.build(benchmark.split("test")).num_distinct
+    assert len(again.asked) < asked

@@ -6,17 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gamma_kg.graph.sampling import (
-    SourceGraph,
     SubgraphOptions,
+    TrainingGraph,
     sample_subgraph,
     strict_negatives,
 )
 
 
-def random_source(seed: int, entities: int = 200, relations: int = 5, triples: int = 600) -> SourceGraph:
+def random_graph(seed: int, entities: int = 200, relations: int = 5, triples: int = 600) -> TrainingGraph:
     rng = np.random.default_rng(seed)
     ids = np.column_stack([rng.integers(n, size=triples) for n in (entities, relations, entities)])
-    return SourceGraph.build("random", ids, entities, relations)
+    return TrainingGraph.build("random", ids, entities, relations)
 
 
 def names(source_triples: np.ndarray) -> set[tuple[int, ...]]:
@@ -29,51 +29,49 @@ def original(piece, triples: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_subgraph_holds_or_hides_exactly_the_facts_among_its_entities_and_relations(seed: int) -> None:
-    source = random_source(seed)
+    graph = random_graph(seed)
     options = SubgraphOptions(entities=(20, 90), drop_chance=0.5, relation_drop_chance=0.5, max_triples=60)
-    piece = sample_subgraph(source, options, np.random.default_rng(seed))
+    piece = sample_subgraph(graph, options, np.random.default_rng(seed))
     kept, hidden = names(original(piece, piece.triples)), names(original(piece, piece.hidden))
     entity, relation = set(piece.entity.tolist()), set(piece.relation.tolist())
-    among = {(h, r, t) for h, r, t in names(source.triples) if {h, t} <= entity and r in relation}
+    among = {(h, r, t) for h, r, t in names(graph.triples) if {h, t} <= entity and r in relation}
     assert kept | hidden == among
     assert not kept & hidden
     assert len(piece.triples) <= 60
 
 
 def test_ids_of_a_subgraph_are_dense() -> None:
-    piece = sample_subgraph(random_source(1), SubgraphOptions(entities=(30, 60)), np.random.default_rng(0))
+    piece = sample_subgraph(random_graph(1), SubgraphOptions(entities=(30, 60)), np.random.default_rng(0))
     assert set(piece.triples[:, [0, 2]].ravel().tolist()) == set(range(piece.num_entities))
     assert set(piece.triples[:, 1].tolist()) == set(range(piece.num_relations))
 
 
 def test_a_subgraph_from_one_seed_is_connected_and_has_the_size_asked_for() -> None:
     chain = np.array([(i, 0, i + 1) for i in range(99)])
-    source = SourceGraph.build("chain", chain, 100, 1)
+    graph = TrainingGraph.build("chain", chain, 100, 1)
     options = SubgraphOptions(entities=(30, 30), seeds=(1, 1), drop_chance=0)
     for seed in range(5):
-        piece = sample_subgraph(source, options, np.random.default_rng(seed))
+        piece = sample_subgraph(graph, options, np.random.default_rng(seed))
         assert piece.num_entities == 30
         assert np.ptp(piece.entity) == 29
 
 
 def test_growth_goes_on_elsewhere_when_a_component_is_used_up() -> None:
     pairs = np.array([(2 * i, 0, 2 * i + 1) for i in range(50)])
-    source = SourceGraph.build("pairs", pairs, 100, 1)
-    piece = sample_subgraph(source, SubgraphOptions(entities=(20, 20), drop_chance=0), np.random.default_rng(0))
+    graph = TrainingGraph.build("pairs", pairs, 100, 1)
+    piece = sample_subgraph(graph, SubgraphOptions(entities=(20, 20), drop_chance=0), np.random.default_rng(0))
     assert 18 <= piece.num_entities <= 20
 
 
 def test_a_source_smaller_than_the_bounds_is_taken_whole() -> None:
-    source = random_source(3, entities=12, triples=80)
-    piece = sample_subgraph(source, SubgraphOptions(drop_chance=0), np.random.default_rng(0))
-    assert names(original(piece, piece.triples)) == names(source.triples)
+    graph = random_graph(3, entities=12, triples=80)
+    piece = sample_subgraph(graph, SubgraphOptions(drop_chance=0), np.random.default_rng(0))
+    assert names(original(piece, piece.triples)) == names(graph.triples)
 
 
 def test_the_same_generator_state_gives_the_same_subgraph() -> None:
-    source = random_source(4)
-    first, second = (
-        sample_subgraph(source, SubgraphOptions(entities=(20, 90)), np.random.default_rng(9)) for _ in "12"
-    )
+    graph = random_graph(4)
+    first, second = (sample_subgraph(graph, SubgraphOptions(entities=(20, 90)), np.random.default_rng(9)) for _ in "12")
     assert np.array_equal(first.triples, second.triples)
     assert np.array_equal(first.hidden, second.hidden)
 

@@ -14,20 +14,20 @@ import numpy as np
 import torch
 
 from gamma_kg.errors import GammaError
-from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.graph.sampling import TrainingGraph
 from gamma_kg.machine.processes import Processes, join_processes
 from gamma_kg.nn.model import GammaModel
-from gamma_kg.training.batch import TrainGraph, make_batch
-from gamma_kg.training.config import Stage, TrainConfig
+from gamma_kg.training.batch import PreparedGraph, make_batch
+from gamma_kg.training.config import Phase, TrainConfig
 from gamma_kg.training.loop import Trainer
 from gamma_kg.training.objective import batch_loss
 from gamma_kg.training.run_folder import RunFolder
 
-STAGE = Stage(sampler="subgraph", batch_size=4, batches_per_draw=2, negatives=6, entities=(10, 20))
+STAGE = Phase(sampler="subgraph", batch_size=4, batches_per_draw=2, negatives=6, entities=(10, 20))
 CONFIG = TrainConfig(
     model_options={"dim": 8, "num_layers": 2, "attention_dim": 8},
-    sources=("tiny",),
-    stages=(STAGE,),
+    graphs=("tiny",),
+    phases=(STAGE,),
     steps=6,
     loss="softmax",
     checkpoint_minutes=0,
@@ -37,15 +37,15 @@ CONFIG = TrainConfig(
 )
 
 
-def tiny_source() -> SourceGraph:
+def tiny_graph() -> TrainingGraph:
     rng = np.random.default_rng(0)
-    return SourceGraph.build("tiny", np.column_stack([rng.integers(n, size=90) for n in (25, 3, 25)]), 25, 3)
+    return TrainingGraph.build("tiny", np.column_stack([rng.integers(n, size=90) for n in (25, 3, 25)]), 25, 3)
 
 
 def gradients(processes: Processes) -> dict[str, torch.Tensor]:
     """Gradients of one batch of 8, of which each rank sees its share."""
-    source = tiny_source()
-    graph = TrainGraph.build(source.triples, source.num_entities, source.num_relations)
+    training_graph = tiny_graph()
+    graph = PreparedGraph.build(training_graph.triples, training_graph.num_entities, training_graph.num_relations)
     batch = make_batch(graph, 8, "all", 1, np.random.default_rng(0))
     torch.manual_seed(0)
     model = GammaModel(CONFIG.gamma_config)
@@ -70,7 +70,7 @@ class DyingTrainer(Trainer):
 def train(
     processes: Processes, folder: Path, kind: type[Trainer] = Trainer, *, resume: bool = False
 ) -> dict[str, torch.Tensor]:
-    trainer = kind(CONFIG, [tiny_source()], RunFolder(folder), processes=processes)
+    trainer = kind(CONFIG, [tiny_graph()], RunFolder(folder), processes=processes)
     trainer.run(resume=resume)
     return {name: value.detach() for name, value in trainer.model.named_parameters()}
 

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 import torch
 
-from gamma_kg.graph.sampling import SourceGraph
-from gamma_kg.training.batch import Batch, TrainGraph, make_batch
+from gamma_kg.graph.sampling import TrainingGraph
+from gamma_kg.training.batch import Batch, PreparedGraph, make_batch
 
 
 @pytest.fixture
-def graph(source: SourceGraph) -> TrainGraph:
+def graph(training_graph: TrainingGraph) -> PreparedGraph:
     rng = np.random.default_rng(0)
-    hidden = rng.random(source.num_triples) < 0.3
-    return TrainGraph.build(source.triples[~hidden], 60, 3, source.triples[hidden])
+    hidden = rng.random(training_graph.num_triples) < 0.3
+    return PreparedGraph.build(training_graph.triples[~hidden], 60, 3, training_graph.triples[hidden])
 
 
-def facts(graph: TrainGraph, hidden_too: bool) -> set[tuple[int, int, int]]:
+def facts(graph: PreparedGraph, hidden_too: bool) -> set[tuple[int, int, int]]:
     if not hidden_too:
         node, kind, neighbour = graph.edges.slice(0, graph.edges.num_edges)
         return set(zip(node.tolist(), kind.tolist(), neighbour.tolist(), strict=True))
@@ -38,7 +38,7 @@ def named(batch: Batch, mask_BC: torch.Tensor) -> list[tuple[int, int, int]]:
 @pytest.mark.parametrize("negatives", [5, "all"])
 @pytest.mark.parametrize("max_answers", [1, 4])
 def test_right_answers_are_facts_the_graph_no_longer_shows_and_wrong_ones_are_no_facts(
-    graph: TrainGraph, negatives: int | str, max_answers: int
+    graph: PreparedGraph, negatives: int | str, max_answers: int
 ) -> None:
     known = facts(graph, hidden_too=True)
     for seed in range(10):
@@ -53,7 +53,7 @@ def test_right_answers_are_facts_the_graph_no_longer_shows_and_wrong_ones_are_no
         assert batch.right_BC.any(dim=1).all()
 
 
-def test_with_all_entities_nothing_but_visible_facts_is_left_out(graph: TrainGraph) -> None:
+def test_with_all_entities_nothing_but_visible_facts_is_left_out(graph: PreparedGraph) -> None:
     batch = make_batch(graph, 12, "all", 3, np.random.default_rng(1))
     shown = batch_facts(batch)
     neither = ~(batch.right_BC | batch.wrong_BC)
@@ -62,13 +62,13 @@ def test_with_all_entities_nothing_but_visible_facts_is_left_out(graph: TrainGra
     assert not (batch.right_BC & batch.wrong_BC).any()
 
 
-def test_half_of_the_queries_ask_for_tails_and_half_for_heads(graph: TrainGraph) -> None:
+def test_half_of_the_queries_ask_for_tails_and_half_for_heads(graph: PreparedGraph) -> None:
     batch = make_batch(graph, 10, 5, 1, np.random.default_rng(0))
     assert (batch.relation_B[:5] < 3).all()
     assert (batch.relation_B[5:] >= 3).all()
 
 
-def test_one_answer_per_query_removes_only_the_drawn_facts(graph: TrainGraph) -> None:
+def test_one_answer_per_query_removes_only_the_drawn_facts(graph: PreparedGraph) -> None:
     batch = make_batch(graph, 6, 5, 1, np.random.default_rng(0))
     assert graph.edges.num_edges - batch.edges.num_edges <= 12
     assert batch.right_BC.sum(1).tolist() == [1] * 6
@@ -77,11 +77,11 @@ def test_one_answer_per_query_removes_only_the_drawn_facts(graph: TrainGraph) ->
     assert gone == drawn | {(t, (r + 3) % 6, h) for h, r, t in drawn}
 
 
-def test_the_relation_graph_is_that_of_the_whole_graph(graph: TrainGraph) -> None:
+def test_the_relation_graph_is_that_of_the_whole_graph(graph: PreparedGraph) -> None:
     assert make_batch(graph, 12, 5, 1, np.random.default_rng(0)).relation_graph is graph.relation_graph
 
 
-def test_several_answers_come_first_and_never_twice(graph: TrainGraph) -> None:
+def test_several_answers_come_first_and_never_twice(graph: PreparedGraph) -> None:
     batch = make_batch(graph, 30, 5, 4, np.random.default_rng(2))
     assert batch.candidate_BC is not None
     assert batch.candidate_BC.shape == (30, 9)
@@ -93,19 +93,19 @@ def test_several_answers_come_first_and_never_twice(graph: TrainGraph) -> None:
 
 
 def test_a_graph_with_fewer_facts_than_the_batch_repeats_them() -> None:
-    graph = TrainGraph.build(np.array([(0, 0, 1), (1, 0, 2)]), 3, 1)
+    graph = PreparedGraph.build(np.array([(0, 0, 1), (1, 0, 2)]), 3, 1)
     batch = make_batch(graph, 8, 2, 1, np.random.default_rng(0))
     assert len(batch) == 8
     assert batch.edges.num_edges in (0, 2)
 
 
 def test_a_query_that_everything_answers_has_no_wrong_answers() -> None:
-    graph = TrainGraph.build(np.array([(0, 0, 0), (0, 0, 1)]), 2, 1)
+    graph = PreparedGraph.build(np.array([(0, 0, 0), (0, 0, 1)]), 2, 1)
     batch = make_batch(graph, 2, 3, 1, np.random.default_rng(0))
     assert not batch.wrong_BC[batch.relation_B == 0].any()
 
 
-def test_parts_of_a_batch_share_its_graph(graph: TrainGraph) -> None:
+def test_parts_of_a_batch_share_its_graph(graph: PreparedGraph) -> None:
     batch = make_batch(graph, 10, "all", 1, np.random.default_rng(0))
     first, second = batch.part(0, 5), batch.part(5, 10)
     assert first.edges is second.edges is batch.edges

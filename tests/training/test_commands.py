@@ -21,7 +21,7 @@ def config_file(tiny_config: TrainConfig, family_folder: Path, tmp_path: Path) -
     path = tmp_path / "tiny.toml"
     path.write_text(
         f"""
-        sources = ["{family_folder}"]
+        graphs = ["{family_folder}"]
         validation = ["{family_folder}"]
         validation_limit = 4
         validate_steps = 3
@@ -31,7 +31,7 @@ def config_file(tiny_config: TrainConfig, family_folder: Path, tmp_path: Path) -
         checkpoint_steps = 2
         device = "cpu"
         model_options = {{ dim = 8, num_layers = 2, attention_dim = 8 }}
-        [[stages]]
+        [[phases]]
         batch_size = 4
         negatives = 5
         """
@@ -87,7 +87,7 @@ def test_finetune_reports_before_and_after(family_folder: Path, tmp_path: Path) 
     from gamma_kg.nn.config import GammaConfig
 
     Gamma.from_config(GammaConfig(dim=8, num_layers=2, attention_dim=8)).save(start)
-    options = ("--set", "steps=4", "--set", "validate_steps=2", "--set", "stages.0.batch_size=4")
+    options = ("--set", "steps=4", "--set", "validate_steps=2", "--set", "phases.0.batch_size=4")
     output = call("finetune", family_folder, "--model", start, "--out", tmp_path / "run", *options)
     assert "validation MRR 0." in output
     assert "→" in output

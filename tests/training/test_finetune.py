@@ -9,7 +9,7 @@ from gamma_kg.errors import DataError
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.predicting.gamma import Gamma
-from gamma_kg.training.finetune import finetune_config, load_start, load_target, run_finetune, split_off
+from gamma_kg.training.finetune import RESULT, finetune_config, load_start, load_target, run_finetune, split_off
 
 SMALL = GammaConfig(dim=8, num_layers=3, attention_dim=8)
 
@@ -23,7 +23,7 @@ def start(tmp_path: Path) -> Path:
 
 def test_a_file_of_triples_gives_its_own_validation_triples(family_folder: Path) -> None:
     target = load_target(str(family_folder / "train.txt"))
-    train, valid = target.source.graph.triples, target.validation.queries
+    train, valid = target.training.graph.triples, target.validation.queries
     together = {tuple(row) for row in np.concatenate((train, valid)).tolist()}
     assert len(valid) == round(0.05 * len(together))
     assert len(train) + len(valid) == len(together) == 149
@@ -48,21 +48,36 @@ def test_finetuning_raises_validation_and_the_result_is_the_best(
     family_folder: Path, start: Path, tmp_path: Path
 ) -> None:
     target = load_target(str(family_folder))
-    stage = finetune_config(target).stages[0].with_options(batch_size=8, negatives="all")
+    phase = finetune_config(target).phases[0].with_options(batch_size=8, negatives="all")
     config = finetune_config(target).with_options(
-        steps=60, validate_steps=20, learning_rate=5e-3, ema_decay=0.9, warmup_steps=0, stages=[stage], device="cpu"
+        steps=60, validate_steps=20, learning_rate=5e-3, ema_decay=0.9, warmup_steps=0, phases=[phase], device="cpu"
     )
-    outcome = run_finetune(target, load_start(start), config, tmp_path / "run")
+    outcome, verdict = run_finetune(target, load_start(start), config, tmp_path / "run")
     mrr = [record["mean"] for record in outcome.validations]
     assert max(mrr) > mrr[0] + 0.1
     best = load_checkpoint(tmp_path / "run" / "best.safetensors")
     assert best.config == SMALL
     assert best.provenance["validation_mrr"]["families"] == pytest.approx(max(mrr))
     assert best.provenance["init"] == {"source": "untrained, seed 0"}
+    assert verdict.is_better and verdict.facts == 7, "half of the fifteen validation triples judge"
+    kept = load_checkpoint(tmp_path / "run" / RESULT)
+    assert kept.provenance["judged"]["is_better"]
+    assert all(tensor.equal(best.weights[name]) for name, tensor in kept.weights.items())
+
+
+def test_finetuning_that_does_not_help_gives_the_old_weights_back(
+    family_folder: Path, start: Path, tmp_path: Path
+) -> None:
+    target, begun = load_target(str(family_folder)), load_start(start)
+    config = finetune_config(target).with_options(steps=1, learning_rate=1e-9, warmup_steps=0, device="cpu")
+    _, verdict = run_finetune(target, begun, config, tmp_path / "run")
+    assert not verdict.is_better and "old weights stay" in str(verdict)
+    kept = load_checkpoint(tmp_path / "run" / RESULT)
+    assert all(tensor.equal(begun.weights[name]) for name, tensor in kept.weights.items())
 
 
 def test_large_graphs_are_trained_on_in_pieces(family_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = load_target(str(family_folder))
-    assert finetune_config(target).stages[0].sampler == "full"
-    monkeypatch.setattr("gamma_kg.training.finetune.WHOLE_UP_TO", 10)
-    assert finetune_config(target).stages[0].sampler == "subgraph"
+    assert finetune_config(target).phases[0].sampler == "full"
+    monkeypatch.setattr("gamma_kg.training.recipes.WHOLE_UP_TO", 10)
+    assert finetune_config(target).phases[0].sampler == "subgraph"

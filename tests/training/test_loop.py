@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.graph.sampling import TrainingGraph
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.model import GammaModel
-from gamma_kg.training.config import Stage, TrainConfig
+from gamma_kg.training.config import Phase, TrainConfig
 from gamma_kg.training.errors import TrainingError
 from gamma_kg.training.loop import Trainer
 from gamma_kg.training.run_folder import RunFolder
@@ -30,9 +30,9 @@ def one_thread() -> Any:
 
 
 @pytest.fixture
-def start(source: SourceGraph, tmp_path: Path) -> Start:
+def start(training_graph: TrainingGraph, tmp_path: Path) -> Start:
     def build(config: TrainConfig, name: str = "run", **options: Any) -> Trainer:
-        return Trainer(config, [source], RunFolder(tmp_path / name), **options)
+        return Trainer(config, [training_graph], RunFolder(tmp_path / name), **options)
 
     return build
 
@@ -58,10 +58,10 @@ class StopAfter:
 def test_a_killed_and_resumed_run_gives_the_same_weights_bit_for_bit(
     start: Start, tiny_config: TrainConfig, workers: int, killed_at: int
 ) -> None:
-    small = Stage(sampler="subgraph", batch_size=4, batches_per_draw=3, negatives="all", entities=(10, 20))
-    stages = (*tiny_config.stages, small, Stage(batch_size=4, negatives=6))
+    small = Phase(sampler="subgraph", batch_size=4, batches_per_draw=3, negatives="all", entities=(10, 20))
+    phases = (*tiny_config.phases, small, Phase(batch_size=4, negatives=6))
     config = tiny_config.with_options(
-        stages=stages, workers=workers, checkpoint_steps=3, accumulate=2, warmup_steps=3, decay="cosine", log_steps=2
+        phases=phases, workers=workers, checkpoint_steps=3, accumulate=2, warmup_steps=3, decay="cosine", log_steps=2
     )
     whole = start(config, "whole")
     whole.run()
@@ -191,3 +191,24 @@ def test_a_budget_in_minutes_ends_by_the_clock(start: Start, tiny_config: TrainC
     trainer.run()
     assert trainer.count.step >= 1
     assert trainer.count.seconds >= 0.6
+
+
+@pytest.mark.parametrize(
+    "change", [{"loss": "bce"}, {"seed": 5}, {"model": "ultra"}, {"graphs": ("others",)}, {"model_options": {"dim": 4}}]
+)
+def test_a_run_does_not_go_on_as_another_run(start: Start, tiny_config: TrainConfig, change: dict[str, Any]) -> None:
+    start(tiny_config, "run").run()
+    folder = start(tiny_config, "run").folder
+    written = (folder.path / "config.json").read_text()
+    longer = tiny_config.with_options(steps=12)
+    with pytest.raises(TrainingError, match=f"begun with {next(iter(change))}"):
+        start(longer.with_options(**change), "run").run(resume=True)
+    assert (folder.path / "config.json").read_text() == written, "nothing was overwritten"
+    assert start(longer, "run").run(resume=True).counters.step == 12
+
+
+def test_a_run_does_not_go_on_with_other_facts(start: Start, tiny_config: TrainConfig) -> None:
+    begun = {"data": {"families": {"sha256": "1", "triples": 3}}}
+    start(tiny_config, "run", provenance=begun).run()
+    with pytest.raises(TrainingError, match="begun with other facts: families"):
+        start(tiny_config, "run", provenance={"data": {"families": {"sha256": "2"}}}).run(resume=True)

@@ -10,7 +10,7 @@ import pytest
 
 from gamma_kg.drawing.charts import ticks
 from gamma_kg.errors import ConfigError
-from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.graph.sampling import TrainingGraph
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.ablation import AblationPlan, mean_and_deviation, run_ablation
@@ -24,11 +24,11 @@ from gamma_kg.training.validation import load_validation, validator
 
 
 @pytest.fixture
-def run(source: SourceGraph, tiny_config: TrainConfig, family_folder: Path, tmp_path: Path) -> RunFolder:
+def run(training_graph: TrainingGraph, tiny_config: TrainConfig, family_folder: Path, tmp_path: Path) -> RunFolder:
     folder = RunFolder(tmp_path / "run")
     validate = validator(load_validation([str(family_folder)]), 5)
     config = tiny_config.with_options(validate_steps=4, checkpoint_steps=4)
-    Trainer(config, [source], folder, validate=validate).run()
+    Trainer(config, [training_graph], folder, validate=validate).run()
     return folder
 
 
@@ -108,7 +108,7 @@ def test_smoothing_starts_at_the_first_value() -> None:
 
 @pytest.fixture
 def plan(tiny_config: TrainConfig, family_folder: Path) -> AblationPlan:
-    train = {**tiny_config.with_options(steps=2).model_dump(mode="json"), "sources": [str(family_folder)]}
+    train = {**tiny_config.with_options(steps=2).model_dump(mode="json"), "graphs": [str(family_folder)]}
     for key in ("model", "seed"):
         del train[key]
     return AblationPlan(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gamma_kg.training.config import Stage, TrainConfig
-from gamma_kg.training.schedule import progress, rate_factor, stage_number
+from gamma_kg.training.config import Phase, TrainConfig
+from gamma_kg.training.schedule import phase_number, progress, rate_factor
 
 
 def test_progress_follows_steps_clock_or_whichever_is_further() -> None:
@@ -16,8 +16,8 @@ def test_progress_follows_steps_clock_or_whichever_is_further() -> None:
 
 
 def test_stages_share_the_run() -> None:
-    stages = [Stage(share=1), Stage(share=2), Stage(share=1)]
-    assert [stage_number(stages, done) for done in (0, 0.24, 0.25, 0.74, 0.75, 1.0, 1.2)] == [0, 0, 1, 1, 2, 2, 2]
+    phases = [Phase(share=1), Phase(share=2), Phase(share=1)]
+    assert [phase_number(phases, done) for done in (0, 0.24, 0.25, 0.74, 0.75, 1.0, 1.2)] == [0, 0, 1, 1, 2, 2, 2]
 
 
 def test_the_rate_warms_up_and_decays_over_the_last_part() -> None:

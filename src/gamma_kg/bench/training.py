@@ -15,7 +15,7 @@ import torch
 
 from gamma_kg.nn.config import preset
 from gamma_kg.nn.model import GammaModel
-from gamma_kg.training.batch import Batch, TrainGraph, make_batch
+from gamma_kg.training.batch import Batch, PreparedGraph, make_batch
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.objective import batch_loss
 
@@ -77,5 +77,5 @@ def random_batch(num_entities: int, num_triples: int, num_relations: int, batch_
     entity = (num_entities * rng.random((num_triples, 2)) ** 2).astype(np.int64)
     relation = (num_relations * rng.random(num_triples) ** 2).astype(np.int64)
     triples = np.column_stack((entity[:, 0], relation, entity[:, 1]))
-    graph = TrainGraph.build(triples, num_entities, num_relations)
+    graph = PreparedGraph.build(triples, num_entities, num_relations)
     return make_batch(graph, batch_size, negatives, 1, rng)

@@ -11,6 +11,7 @@ import typer
 from gamma_kg.cli import (
     ablate,
     ask,
+    adapt,
     bench,
     complete,
     convert,
@@ -70,6 +71,7 @@ app.command("explain")(explain.explain)
 app.command("info")(info.info)
 app.command("convert")(convert.convert)
 app.command("pretrain")(pretrain.pretrain)
+app.command("adapt")(adapt.adapt)
 app.command("finetune")(finetune.finetune)
 app.command("select")(select.select)
 app.command("develop")(develop.develop)

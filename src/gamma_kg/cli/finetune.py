@@ -25,9 +25,9 @@ def finetune(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, exactly.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Train on one graph from trained weights until validation no longer improves. Result: OUT/best.safetensors."""
+    """Train on one graph until its validation no longer improves; kept if better. Result: OUT/finetuned.safetensors."""
     from gamma_kg.training.config import TrainConfig, read_config, set_option
-    from gamma_kg.training.finetune import finetune_config, load_start, load_target, run_finetune
+    from gamma_kg.training.finetune import RESULT, finetune_config, load_start, load_target, run_finetune
 
     goal = load_target(target, data_dir)
     start = load_start(model)
@@ -35,15 +35,13 @@ def finetune(
         options = read_config(config).model_dump(mode="json")
     else:
         options = finetune_config(goal).model_dump(mode="json")
-    name = goal.source.graph.name
-    options |= {"sources": [name], "validation": [name]}
+    name = goal.training.graph.name
+    options |= {"graphs": [name], "validation": [name]}
     if minutes is not None:
         options |= {"minutes": minutes, "steps": None}
     for change in set_ or []:
         set_option(options, change)
     folder = out or Path("runs") / f"finetune-{name}"
-    outcome = run_finetune(goal, start, TrainConfig.parse(options), folder, resume=resume)
-    first = next((record["mean"] for record in outcome.validations if record["step"] == 0), None)
-    before = f"validation MRR {first:.4f} → " if first is not None else "validation MRR "
-    print(f"{outcome.status}: {before}{outcome.counters.best_mrr:.4f} (step {outcome.counters.best_step})")
-    print(f"weights: {folder / 'best.safetensors'}")
+    outcome, verdict = run_finetune(goal, start, TrainConfig.parse(options), folder, resume=resume)
+    print(f"{outcome.status} at step {outcome.counters.step:,}: {verdict}")
+    print(f"weights: {folder / RESULT}")

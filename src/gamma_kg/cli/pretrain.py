@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", help="Change an option: key=value, also stages.0.key=value.")
+    list[str] | None, typer.Option("--set", help="Change an option: key=value, also phases.0.key=value.")
 ]
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Folder with one sub-folder per benchmark.")]
 

@@ -21,10 +21,14 @@ def select(
     data_dir: DataDir = None,
 ) -> None:
     """Evaluate the saved checkpoints on validation sets and keep the best (VGCS). Test sets are not read."""
+    from gamma_kg.machine.processes import join_processes
     from gamma_kg.training.run_folder import RunFolder
     from gamma_kg.training.select import Candidate, best_of, validate_checkpoints, write_selected
     from gamma_kg.training.validation import load_validation, validator
 
+    with join_processes() as processes:
+        if not processes.is_first:  # under torchrun one process chooses, and writes one result
+            return
     folder = RunFolder(run)
     names = [name.strip() for name in datasets.split(",") if name.strip()] or list(folder.config().validation)
     if not names:

@@ -5,6 +5,7 @@ Every file carries the key of what it belongs to (model, data, options), so resu
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import math
@@ -88,7 +89,7 @@ class ResultStore:
         return self.folder / "ranks" / f"{path.stem}.npz"
 
     def _partials(self, label: str, split: str) -> list[Path]:
-        return sorted((self.folder / "ranks").glob(f"{self.path(label, split).stem}.part*.npz"))
+        return sorted((self.folder / "ranks").glob(f"{glob.escape(self.path(label, split).stem)}.part*.npz"))
 
 
 class Partial:

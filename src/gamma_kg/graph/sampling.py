@@ -1,6 +1,6 @@
 """Many small graphs out of a large one, and wrong answers for training. numpy only, no Python loop over rows.
 
-    SourceGraph   --sample_subgraph--> Subgraph: seeds, capped breadth-first growth, optional dropping, new ids
+    TrainingGraph   --sample_subgraph--> Subgraph: seeds, capped breadth-first growth, optional dropping, new ids
     known answers --strict_negatives--> entities that answer none of the queries
 
 Everything random comes from the generator that is handed in, so a draw can be made again from its seed.
@@ -20,7 +20,7 @@ BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class SourceGraph:
+class TrainingGraph:
     """Triples (int64 [n, 3]) and, for growing, the neighbours of each entity whatever the relation (CSR)."""
 
     name: str
@@ -31,7 +31,7 @@ class SourceGraph:
     neighbour: IntArray
 
     @classmethod
-    def build(cls, name: str, triples: IntArray, num_entities: int, num_relations: int) -> SourceGraph:
+    def build(cls, name: str, triples: IntArray, num_entities: int, num_relations: int) -> TrainingGraph:
         triples = np.unique(triples, axis=0)
         ends = np.concatenate((triples[:, [0, 2]], triples[:, [2, 0]]))
         ends = ends[np.argsort(ends[:, 0], kind="stable")]
@@ -61,14 +61,14 @@ class RuleWorlds:
 
 @dataclass(frozen=True, eq=False)
 class Subgraph:
-    """A piece of a source graph with ids of its own. `hidden` are facts among its entities that were left out."""
+    """A piece of a training graph with ids of its own. `hidden` are facts among its entities that were left out."""
 
     triples: IntArray
     hidden: IntArray
     num_entities: int
     num_relations: int
-    entity: IntArray  # the source's id of each entity
-    relation: IntArray  # the source's id of each relation
+    entity: IntArray  # the training graph's id of each entity
+    relation: IntArray  # the training graph's id of each relation
 
 
 @dataclass(frozen=True)
@@ -85,31 +85,31 @@ class SubgraphOptions:
     min_relations_kept: float = 0.5
 
 
-def sample_subgraph(source: SourceGraph, options: SubgraphOptions, rng: np.random.Generator) -> Subgraph:
+def sample_subgraph(graph: TrainingGraph, options: SubgraphOptions, rng: np.random.Generator) -> Subgraph:
     """A connected piece of about a log-uniformly drawn size (connected per seed), thinned out in some draws."""
-    low, high = (min(bound, source.num_entities) for bound in options.entities)
+    low, high = (min(bound, graph.num_entities) for bound in options.entities)
     size = round(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
     num_seeds = int(rng.integers(options.seeds[0], options.seeds[1] + 1))
     cap = int(rng.integers(options.neighbours[0], options.neighbours[1] + 1))
     # Seeds are ends of triples, so every one has somewhere to grow.
-    seeds = source.triples[rng.integers(source.num_triples, size=num_seeds), 0]
-    is_member = grow(source, seeds, size, cap, rng)
-    inside = is_member[source.triples[:, 0]] & is_member[source.triples[:, 2]]
-    triples = source.triples[inside]
+    seeds = graph.triples[rng.integers(graph.num_triples, size=num_seeds), 0]
+    is_member = grow(graph, seeds, size, cap, rng)
+    inside = is_member[graph.triples[:, 0]] & is_member[graph.triples[:, 2]]
+    triples = graph.triples[inside]
     return _relabel(triples, _kept(triples, options, rng))
 
 
-def grow(source: SourceGraph, seeds: IntArray, size: int, cap: int, rng: np.random.Generator) -> BoolArray:
+def grow(graph: TrainingGraph, seeds: IntArray, size: int, cap: int, rng: np.random.Generator) -> BoolArray:
     """Breadth-first from the seeds over at most `cap` random neighbours a node, until `size` entities are in."""
-    is_member = np.zeros(source.num_entities, dtype=bool)
+    is_member = np.zeros(graph.num_entities, dtype=bool)
     frontier = np.unique(seeds)[:size]
     is_member[frontier] = True
     room = size - len(frontier)
     while room > 0:
-        found = neighbours_of(source, frontier, cap, rng)
+        found = neighbours_of(graph, frontier, cap, rng)
         found = np.unique(found[~is_member[found]])
         if not len(found):
-            outside = np.flatnonzero(~is_member & (np.diff(source.ptr) > 0))
+            outside = np.flatnonzero(~is_member & (np.diff(graph.ptr) > 0))
             if not len(outside):
                 break
             # The component is used up: go on from elsewhere.
@@ -122,15 +122,15 @@ def grow(source: SourceGraph, seeds: IntArray, size: int, cap: int, rng: np.rand
     return is_member
 
 
-def neighbours_of(source: SourceGraph, nodes: IntArray, cap: int, rng: np.random.Generator) -> IntArray:
+def neighbours_of(graph: TrainingGraph, nodes: IntArray, cap: int, rng: np.random.Generator) -> IntArray:
     """Neighbours of the nodes, all of a node with up to `cap`, else `cap` drawn at random (some may coincide)."""
-    degree = source.ptr[nodes + 1] - source.ptr[nodes]
+    degree = graph.ptr[nodes + 1] - graph.ptr[nodes]
     taken = np.minimum(degree, cap)
     owner = np.repeat(np.arange(len(nodes)), taken)
     position = np.arange(len(owner)) - np.repeat(np.cumsum(taken) - taken, taken)
     drawn = (rng.random(len(owner)) * degree[owner]).astype(np.int64)
     position = np.where(degree[owner] > cap, drawn, position)
-    return source.neighbour[source.ptr[nodes[owner]] + position]
+    return graph.neighbour[graph.ptr[nodes[owner]] + position]
 
 
 def _kept(triples: IntArray, options: SubgraphOptions, rng: np.random.Generator) -> BoolArray:

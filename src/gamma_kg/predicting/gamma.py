@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import weakref
 from collections.abc import Iterable, Iterator
-from importlib.resources import as_file, files
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor
@@ -14,13 +15,16 @@ from torch import Tensor
 from gamma_kg.explain import Explanation, explain
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.starts import Starts
-from gamma_kg.nn.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from gamma_kg.nn.checkpoint import Checkpoint, save_checkpoint
 from gamma_kg.nn.config import GammaConfig, preset
 from gamma_kg.nn.model import GammaModel
+from gamma_kg.predicting.home import warn_if_elsewhere
 from gamma_kg.predicting.inference import RelationCache, ScoreBatch, score_batches
 from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.predicting.weights import load_weights_of
 
-BUNDLED_WEIGHTS = "weights/gamma.safetensors"
+if TYPE_CHECKING:
+    from gamma_kg.training.adapt import Adapted
 
 
 class Gamma(Predictor):
@@ -32,14 +36,12 @@ class Gamma(Predictor):
         self.provenance = dict(provenance or {})
         self._cache = RelationCache()
         self.branch_names = branch_names(model.config)
+        self._seen: weakref.WeakKeyDictionary[KnowledgeGraph, bool] = weakref.WeakKeyDictionary()
 
     @classmethod
-    def from_pretrained(cls, path: str | Path | None = None) -> Self:
-        """The bundled weights, or those of a checkpoint file."""
-        if path is not None:
-            return cls.from_checkpoint(load_checkpoint(path))
-        with as_file(files("gamma_kg") / BUNDLED_WEIGHTS) as bundled:
-            return cls.from_checkpoint(load_checkpoint(bundled))
+    def from_pretrained(cls, name: str | Path | None = None) -> Self:
+        """The bundled weights, others by their name (`gamma_kg.predicting.weights`), or those of a checkpoint file."""
+        return cls.from_checkpoint(load_weights_of(name))
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
@@ -78,6 +80,7 @@ class Gamma(Predictor):
 
         A query starts at one entity (a tensor of ids), or at a weighted set of them (`Starts`).
         """
+        self._look_where_we_are(kg)
         return score_batches(self.model, kg, start_Q, relation_Q, self._cache, memory=memory)
 
     def project_batches(
@@ -85,6 +88,20 @@ class Gamma(Predictor):
     ) -> Iterator[ScoreBatch]:
         """The same for the steps of a logical query, whose relation states are conditioned on the asked relation."""
         return score_batches(self.model, kg, starts, relation_Q, self._cache, memory=memory, on_asked=True)
+
+    def _look_where_we_are(self, kg: KnowledgeGraph) -> None:
+        if "adapted" in self.provenance and self._seen.get(kg) is None:
+            self._seen[kg] = True
+            warn_if_elsewhere(self.provenance, kg)
+
+    def adapt(self, kg: KnowledgeGraph, minutes: float = 5.0, **options: Any) -> Adapted:
+        """Train a copy of this model on the graph's own facts; its result has the new weights only if they are better.
+
+        Options as for `gamma_kg.training.adapt.adapt`: `folder` keeps the run, `resume` goes on with it.
+        """
+        # Training stands above predicting: a door for users, looked up when it is used; nothing here depends on it.
+        found: Adapted = import_module("gamma_kg.training.adapt").adapt(self, kg, minutes=minutes, **options)
+        return found
 
     def fingerprint(self) -> str:
         """sha256 over config and weights: the same for the same model, wherever its file lies."""

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from gamma_kg.errors import CheckpointError, did_you_mean
-from gamma_kg.nn.checkpoint import import_ultra
 from gamma_kg.nn.config import PRESETS
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.predicting.weights import bundled
 
 BASELINES = ("untrained", "ppr", "frequency")
 UNTRAINED_SEED = 0
-# Public ULTRA checkpoints can be named as they are.
-ULTRA_SUFFIXES = (".pth", ".pt")
 
 
 @dataclass(frozen=True)
@@ -37,17 +35,15 @@ def resolve_model(name: str | Path | None) -> NamedModel:
     if text == "untrained" or text.startswith("untrained:"):
         preset = text.partition(":")[2] or "gamma"
         return _of_gamma(text, Gamma.from_preset(preset, seed=UNTRAINED_SEED))
-    if text and not Path(text).is_file():
-        hint = did_you_mean(text, [*BASELINES, *(f"untrained:{preset}" for preset in PRESETS)])
+    if text in ("", "bundled"):
+        return _of_gamma("bundled", Gamma.from_pretrained())
+    if text not in bundled() and not Path(text).is_file():
+        hint = did_you_mean(text, [*BASELINES, *bundled(), *(f"untrained:{preset}" for preset in PRESETS)])
         raise CheckpointError(
             f"no model {text!r}: wanted a .safetensors checkpoint, a public ULTRA .pth file, "
-            f"or one of {', '.join(BASELINES)}{hint}"
+            f"or one of {', '.join((*bundled(), *BASELINES))}{hint}"
         )
-    if not text:
-        return _of_gamma("bundled", Gamma.from_pretrained())
-    if Path(text).suffix in ULTRA_SUFFIXES:
-        return _of_gamma(Path(text).stem, Gamma.from_checkpoint(import_ultra(text)))
-    return _of_gamma(Path(text).stem, Gamma.from_pretrained(text))
+    return _of_gamma(text if text in bundled() else Path(text).stem, Gamma.from_pretrained(text))
 
 
 def _baseline(name: str) -> NamedModel:

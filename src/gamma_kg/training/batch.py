@@ -19,7 +19,7 @@ from gamma_kg.graph.sampling import BoolArray, IntArray, strict_negatives
 
 
 @dataclass(frozen=True, eq=False)
-class TrainGraph:
+class PreparedGraph:
     """A graph to train on. `known` also has the facts that are hidden from the graph."""
 
     triples: IntArray
@@ -37,7 +37,7 @@ class TrainGraph:
         num_relations: int,
         hidden: IntArray | None = None,
         relation_graph: str = "meetings",
-    ) -> TrainGraph:
+    ) -> PreparedGraph:
         edges = Edges.of_triples(triples, num_entities, num_relations)
         facts = triples if hidden is None else np.concatenate((triples, hidden))
         known = KnownAnswers.build(facts, num_entities, num_relations)
@@ -84,7 +84,9 @@ class Batch:
         return found
 
 
-def make_batch(graph: TrainGraph, size: int, negatives: int | str, max_answers: int, rng: np.random.Generator) -> Batch:
+def make_batch(
+    graph: PreparedGraph, size: int, negatives: int | str, max_answers: int, rng: np.random.Generator
+) -> Batch:
     """Random facts as queries, the first half asking for tails, the others for heads; their edges are removed."""
     drawn = rng.choice(len(graph.triples), size=size, replace=len(graph.triples) < size)
     head, relation, tail = graph.triples[drawn].T
@@ -98,7 +100,7 @@ def make_batch(graph: TrainGraph, size: int, negatives: int | str, max_answers: 
     taken = known == answer[owner]
     if max_answers > 1:
         more = rng.integers(0, max_answers, size=size)
-        taken |= _rank_in_group(rng.random(len(owner)), owner) < more[owner]
+        taken |= _place_in_group(rng.random(len(owner)), owner) < more[owner]
     edges = _without(graph, source[owner[taken]], asked[owner[taken]], known[taken])
     # Right is what the model can't read off the graph: taken out now, or hidden from the start.
     facts = (torch.from_numpy(ids) for ids in (source[owner], asked[owner], known))
@@ -153,23 +155,23 @@ def _some_entities(
     if max_answers > 1:
         other = is_right & (known != answer[owner])
         row, entity = owner[other], known[other]
-        column = 1 + _rank_in_group(rng.random(len(row)), row)
+        column = 1 + _place_in_group(rng.random(len(row)), row)
         fits = column < max_answers
         candidate[row[fits], column[fits]] = entity[fits]
         right[row[fits], column[fits]] = True
     return candidate, right, wrong
 
 
-def _rank_in_group(value: np.ndarray, group: IntArray) -> IntArray:
+def _place_in_group(value: np.ndarray, group: IntArray) -> IntArray:
     """Position of each value among those of its group, smallest first; groups come sorted."""
     order = np.lexsort((value, group))
     first = np.searchsorted(group, group)
-    rank = np.empty(len(value), dtype=np.int64)
-    rank[order] = np.arange(len(value))
-    return rank - first
+    place = np.empty(len(value), dtype=np.int64)
+    place[order] = np.arange(len(value))
+    return place - first
 
 
-def _without(graph: TrainGraph, source: IntArray, asked: IntArray, answer: IntArray) -> Edges:
+def _without(graph: PreparedGraph, source: IntArray, asked: IntArray, answer: IntArray) -> Edges:
     """The graph less these edges and their inverses."""
     inverse = inverse_of(asked, graph.num_relations)
     node, neighbour = np.concatenate((source, answer)), np.concatenate((answer, source))

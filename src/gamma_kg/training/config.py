@@ -15,23 +15,23 @@ from gamma_kg.io.frozen import FrozenConfig
 from gamma_kg.nn.config import GammaConfig, preset
 
 
-class Stage(FrozenConfig):
+class Phase(FrozenConfig):
     """A part of the run: which graphs are drawn, how large, and what a batch of them holds."""
 
     share: float = Field(1.0, gt=0)
-    """Length of this stage beside the others; shares need not add up to 1."""
+    """Length of this phase beside the others; shares need not add up to 1."""
     sampler: Literal["full", "subgraph"] = "full"
-    """Whole source graphs, or connected pieces of them."""
+    """Whole training graphs, or connected pieces of them."""
     batch_size: int = Field(64, ge=1)
-    """Queries of a batch on one rank; half ask for tails, half for heads."""
+    """Queries of a batch in one process; half ask for tails, half for heads."""
     batches_per_draw: int = Field(1, ge=1)
     """Batches taken from a graph before the next is drawn."""
     negatives: int | Literal["all"] = 128
     """Wrong answers per query, or all entities that are not known to be right."""
     max_answers: int = Field(1, ge=1)
     """Up to so many answers of a query are taken out of the graph together and count as right."""
-    source_weights: tuple[float, ...] | None = None
-    """How often each source is drawn; in proportion to their triples when None."""
+    graph_weights: tuple[float, ...] | None = None
+    """How often each training graph is drawn; in proportion to their triples when None."""
     entities: tuple[int, int] = (300, 2000)
     """Bounds of a subgraph's size; drawn log-uniformly."""
     max_triples: int = Field(20_000, ge=1)
@@ -74,13 +74,13 @@ class TrainConfig(FrozenConfig):
     """Options of `GammaConfig` that differ from the preset."""
     init: str | None = None
     """A .safetensors checkpoint to start from; random weights when None."""
-    sources: tuple[str, ...] = ("fb15k237", "wn18rr", "codex-m")
+    graphs: tuple[str, ...] = ("fb15k237", "wn18rr", "codex-m")
     """Graphs to train on: names of the catalogue (their train triples), or paths to files of triples."""
-    stages: tuple[Stage, ...] = (Stage(),)
+    phases: tuple[Phase, ...] = (Phase(),)
     steps: int | None = Field(200_000, ge=1)
     """Budget in optimiser steps; with `minutes` whichever is reached first."""
     minutes: float | None = Field(None, gt=0)
-    """Budget in minutes by the clock; stages and the learning rate then follow the clock."""
+    """Budget in minutes by the clock; phases and the learning rate then follow the clock."""
 
     loss: Literal["bce", "softmax"] = "bce"
     """Binary cross-entropy with self-adversarial weights, or a softmax of each answer against the wrong ones."""
@@ -131,14 +131,14 @@ class TrainConfig(FrozenConfig):
     def _check(self) -> Self:
         if self.steps is None and self.minutes is None:
             raise ValueError("a run needs a budget: give steps, minutes or both")
-        if not self.sources:
-            raise ValueError("sources: at least one graph is needed")
-        if not self.stages:
-            raise ValueError("stages: at least one is needed")
-        for stage in self.stages:
-            if stage.source_weights is not None and len(stage.source_weights) != len(self.sources):
+        if not self.graphs:
+            raise ValueError("graphs: at least one graph is needed")
+        if not self.phases:
+            raise ValueError("phases: at least one is needed")
+        for phase in self.phases:
+            if phase.graph_weights is not None and len(phase.graph_weights) != len(self.graphs):
                 raise ValueError(
-                    f"source_weights: wanted one per source ({len(self.sources)}), got {len(stage.source_weights)}"
+                    f"graph_weights: wanted one per training graph ({len(self.graphs)}), got {len(phase.graph_weights)}"
                 )
         return self
 
@@ -149,16 +149,18 @@ class TrainConfig(FrozenConfig):
 
 
 def read_config(path: str | Path, changes: Iterable[str] = ()) -> TrainConfig:
-    """A config file with `key=value` changes on top; keys may be dotted (`stages.0.batch_size=8`)."""
+    """A config file with `key=value` changes on top; keys may be dotted (`phases.0.batch_size=8`)."""
     options = read_options(path)
     for change in changes:
         set_option(options, change)
     return TrainConfig.parse(options, where=str(path))
 
 
-def read_options(path: str | Path) -> dict[str, Any]:
+def read_options(path: str | Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The options of a TOML file. `base = "other.toml"` takes over what that file says and this one does not."""
     path = Path(path)
+    if path.resolve() in seen:
+        raise ConfigError(f"{path}: its base leads back to itself ({' → '.join(p.name for p in (*seen, path))})")
     try:
         options = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
@@ -166,7 +168,7 @@ def read_options(path: str | Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
     base = options.pop("base", None)
-    return options if base is None else {**read_options(path.parent / base), **options}
+    return options if base is None else {**read_options(path.parent / base, (*seen, path.resolve())), **options}
 
 
 def set_option(options: dict[str, Any], change: str) -> None:

@@ -1,7 +1,7 @@
 """The stream of batches: graphs are drawn and cut in the background, always the same ones for the same seed.
 
-A draw is one graph (a whole source, or a piece of one) and the few batches taken from it. Its content follows from
-(seed, rank, number of the draw, stage) alone, so a run can be taken up again at any batch.
+A draw is one graph (a training graph or a piece of one) and the few batches taken from it. Its content follows from
+(seed, process, number of the draw, phase) alone, so a run can be taken up again at any batch.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from threading import Lock
 
 import numpy as np
 
-from gamma_kg.graph.sampling import RuleWorlds, SourceGraph
-from gamma_kg.training.batch import Batch, TrainGraph, make_batch
-from gamma_kg.training.config import Stage
+from gamma_kg.graph.sampling import RuleWorlds, TrainingGraph
+from gamma_kg.training.batch import Batch, PreparedGraph, make_batch
+from gamma_kg.training.config import Phase
 
 
 @dataclass(frozen=True)
 class Cursor:
-    """Where in the stream we are: the next batch is number `batch` of draw number `draw`, made for `stage`."""
+    """Where in the stream we are: the next batch is number `batch` of draw number `draw`, made for `phase`."""
 
     draw: int = 0
-    stage: int = 0
+    phase: int = 0
     batch: int = 0
 
 
@@ -34,67 +34,67 @@ class GraphDrawer:
 
     def __init__(
         self,
-        sources: Sequence[SourceGraph | RuleWorlds],
-        stages: Sequence[Stage],
+        graphs: Sequence[TrainingGraph | RuleWorlds],
+        phases: Sequence[Phase],
         seed: int,
-        rank: int = 0,
+        process: int = 0,
         relation_graph: str = "meetings",
     ) -> None:
-        self.sources, self.stages, self.seed, self.rank = sources, stages, seed, rank
+        self.graphs, self.phases, self.seed, self.process = graphs, phases, seed, process
         self.relation_graph = relation_graph
-        self._whole: dict[int, TrainGraph] = {}
+        self._whole: dict[int, PreparedGraph] = {}
         self._lock = Lock()
 
-    def draw(self, number: int, stage_number: int) -> list[Batch]:
+    def draw(self, number: int, phase_number: int) -> list[Batch]:
         """The batches of one draw."""
-        stage = self.stages[stage_number]
-        rng = np.random.default_rng([self.seed, self.rank, number])
-        weights = np.asarray(stage.source_weights or [s.num_triples for s in self.sources], dtype=float)
-        chosen = int(rng.choice(len(self.sources), p=weights / weights.sum()))
-        source = self.sources[chosen]
-        if stage.sampler == "full" and isinstance(source, SourceGraph):
-            graph = self._whole_graph(chosen, source)
+        phase = self.phases[phase_number]
+        rng = np.random.default_rng([self.seed, self.process, number])
+        weights = np.asarray(phase.graph_weights or [s.num_triples for s in self.graphs], dtype=float)
+        chosen = int(rng.choice(len(self.graphs), p=weights / weights.sum()))
+        chosen_graph = self.graphs[chosen]
+        if phase.sampler == "full" and isinstance(chosen_graph, TrainingGraph):
+            graph = self._whole_graph(chosen, chosen_graph)
         else:
-            piece = source.sample(stage.subgraph, rng)
-            graph = TrainGraph.build(
+            piece = chosen_graph.sample(phase.subgraph, rng)
+            graph = PreparedGraph.build(
                 piece.triples, piece.num_entities, piece.num_relations, piece.hidden, self.relation_graph
             )
         return [
-            make_batch(graph, stage.batch_size, stage.negatives, stage.max_answers, rng)
-            for _ in range(stage.batches_per_draw)
+            make_batch(graph, phase.batch_size, phase.negatives, phase.max_answers, rng)
+            for _ in range(phase.batches_per_draw)
         ]
 
-    def _whole_graph(self, chosen: int, source: SourceGraph) -> TrainGraph:
+    def _whole_graph(self, chosen: int, graph: TrainingGraph) -> PreparedGraph:
         with self._lock:
             if chosen not in self._whole:
-                self._whole[chosen] = TrainGraph.build(
-                    source.triples, source.num_entities, source.num_relations, relation_graph=self.relation_graph
+                self._whole[chosen] = PreparedGraph.build(
+                    graph.triples, graph.num_entities, graph.num_relations, relation_graph=self.relation_graph
                 )
             return self._whole[chosen]
 
 
 class BatchStream:
-    """Batches one after the other. `stage_at(draw's first batch counted from the start)` says which stage is due."""
+    """Batches one after the other. `phase_at(draw's first batch counted from the start)` says which phase is due."""
 
     def __init__(
         self,
         drawer: GraphDrawer,
-        stage_at: Callable[[int], int],
+        phase_at: Callable[[int], int],
         *,
         workers: int = 1,
         prefetch: int = 4,
         start: Cursor | None = None,
         batches_done: int = 0,
     ) -> None:
-        self.drawer, self.stage_at, self.prefetch = drawer, stage_at, prefetch
+        self.drawer, self.phase_at, self.prefetch = drawer, phase_at, prefetch
         self.seconds_waited = 0.0
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="draw") if workers else None
         self._ahead: deque[tuple[int, int, Future[list[Batch]] | None]] = deque()
-        self._cursor = start or Cursor(stage=stage_at(0))
-        # The draw under the cursor keeps the stage it was made for; later ones are planned from where it ends.
+        self._cursor = start or Cursor(phase=phase_at(0))
+        # The draw under the cursor keeps the phase it was made for; later ones are planned from where it ends.
         self._planned_draw = self._cursor.draw
         self._planned_batches = batches_done - self._cursor.batch
-        self._plan(self._cursor.stage)
+        self._plan(self._cursor.phase)
         self._current: list[Batch] | None = None
 
     @property
@@ -108,7 +108,7 @@ class BatchStream:
             self._current = self._take()
         batch = self._current[self._cursor.batch]
         if self._cursor.batch + 1 < len(self._current):
-            self._cursor = Cursor(self._cursor.draw, self._cursor.stage, self._cursor.batch + 1)
+            self._cursor = Cursor(self._cursor.draw, self._cursor.phase, self._cursor.batch + 1)
         else:
             self._current = None
             self._fill(1)
@@ -121,21 +121,21 @@ class BatchStream:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _take(self) -> list[Batch]:
-        number, stage, future = self._ahead.popleft()
+        number, phase, future = self._ahead.popleft()
         started = time.perf_counter()
-        batches = self.drawer.draw(number, stage) if future is None else future.result()
+        batches = self.drawer.draw(number, phase) if future is None else future.result()
         self.seconds_waited += time.perf_counter() - started
-        # Without workers nothing is built ahead; planning late lets the stage follow the clock closely.
+        # Without workers nothing is built ahead; planning late lets the phase follow the clock closely.
         self._fill(self.prefetch if self._pool else 0)
         return batches
 
     def _fill(self, count: int) -> None:
         while len(self._ahead) < count:
-            self._plan(self.stage_at(self._planned_batches))
+            self._plan(self.phase_at(self._planned_batches))
 
-    def _plan(self, stage: int) -> None:
+    def _plan(self, phase: int) -> None:
         number = self._planned_draw
-        future = self._pool.submit(self.drawer.draw, number, stage) if self._pool else None
-        self._ahead.append((number, stage, future))
+        future = self._pool.submit(self.drawer.draw, number, phase) if self._pool else None
+        self._ahead.append((number, phase, future))
         self._planned_draw += 1
-        self._planned_batches += self.drawer.stages[stage].batches_per_draw
+        self._planned_batches += self.drawer.phases[phase].batches_per_draw

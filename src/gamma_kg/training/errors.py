@@ -6,4 +6,4 @@ from gamma_kg.errors import GammaError
 
 
 class TrainingError(GammaError):
-    """A run that can't go on: it diverged, a rank was lost, or there is nothing to resume."""
+    """A run that can't go on: it diverged, a process was lost, or there is nothing to resume."""

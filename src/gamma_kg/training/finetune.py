@@ -1,12 +1,13 @@
 """Fine-tuning: the same loop on one graph, from trained weights, with early stopping.
 
 Comes in: a benchmark (its train graph, its own validation triples) or any file of triples (validation triples are
-split off). Goes out: a run folder; `best.safetensors` in it never validates worse than the weights it started from.
+split off). Goes out: a run folder. Half of the validation triples say when to stop, the other half judge: the
+weights in `finetuned.safetensors` are the new ones where the gain on these is beyond chance, else the old ones.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,41 +16,46 @@ from gamma_kg.data.benchmark import Split, file_sha256, load_benchmark
 from gamma_kg.data.catalog import catalog
 from gamma_kg.data.read import read_triples
 from gamma_kg.errors import DataError
-from gamma_kg.graph.sampling import IntArray, SourceGraph
+from gamma_kg.graph.sampling import IntArray, TrainingGraph
 from gamma_kg.machine.processes import join_processes
-from gamma_kg.nn.checkpoint import Checkpoint, import_ultra, load_checkpoint
-from gamma_kg.predicting.gamma import Gamma
-from gamma_kg.training.config import Stage, TrainConfig
+from gamma_kg.nn.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from gamma_kg.predicting.weights import load_weights_of
+from gamma_kg.training.config import TrainConfig
+from gamma_kg.training.graphs import NamedGraph, provenance
+from gamma_kg.training.judgement import Verdict, judge
 from gamma_kg.training.loop import Outcome, Trainer
 from gamma_kg.training.progress import watchers
+from gamma_kg.training.recipes import one_graph_phase
 from gamma_kg.training.run_folder import RunFolder
-from gamma_kg.training.sources import NamedSource, provenance
 from gamma_kg.training.validation import validator
 
-# A graph with more triples is trained on in pieces, so that a step stays cheap on a CPU.
-WHOLE_UP_TO = 20_000
 VALIDATION_SHARE = 0.05
 MOST_VALIDATION_TRIPLES = 500
+RESULT = "finetuned.safetensors"
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What is fine-tuned on, and what is watched."""
+    """What is fine-tuned on, and the validation triples: half of them are watched, the others judge."""
 
-    source: NamedSource
+    training: NamedGraph
     validation: Split
+
+    @property
+    def watched(self) -> Split:
+        return replace(self.validation, queries=self.validation.queries[::2])
+
+    @property
+    def judged(self) -> Split:
+        return replace(self.validation, queries=self.validation.queries[1::2])
 
 
 def finetune_config(target: Target) -> TrainConfig:
     """The recipe where the user gives none."""
-    whole = target.source.graph.num_triples <= WHOLE_UP_TO
-    sampling = (
-        {"sampler": "full"} if whole else {"sampler": "subgraph", "entities": (1000, 6000), "max_triples": 60_000}
-    )
-    stage = Stage.parse({**sampling, "batch_size": 16, "negatives": 512, "max_answers": 2, "drop_chance": 0.0})
+    phase = one_graph_phase(target.training.graph.num_triples)
     return TrainConfig(
-        sources=(target.source.graph.name,),
-        stages=(stage,),
+        graphs=(target.training.graph.name,),
+        phases=(phase,),
         steps=1000,
         loss="softmax",
         learning_rate=2e-4,
@@ -57,7 +63,7 @@ def finetune_config(target: Target) -> TrainConfig:
         decay="linear",
         decay_share=0.5,
         ema_decay=0.98,
-        validation=(target.source.graph.name,),
+        validation=(target.training.graph.name,),
         validation_limit=MOST_VALIDATION_TRIPLES,
         validate_steps=50,
         patience=5,
@@ -68,23 +74,34 @@ def finetune_config(target: Target) -> TrainConfig:
 
 def run_finetune(
     target: Target, start: Checkpoint, config: TrainConfig, out: str | Path, *, resume: bool = False
-) -> Outcome:
+) -> tuple[Outcome, Verdict]:
     """Train from `start` on the target; everything lands in the folder `out`."""
     folder = RunFolder(out)
     with join_processes(config.device) as processes:
-        name = target.source.graph.name
-        made = {**provenance([target.source]), "init": start.provenance}
+        name = target.training.graph.name
+        made = {**provenance([target.training]), "init": start.provenance}
         trainer = Trainer(
             config,
-            [target.source.graph],
+            [target.training.graph],
             folder,
             model=start.build(),
-            validate=validator({name: target.validation}, config.validation_limit),
+            validate=validator({name: target.watched}, config.validation_limit),
             watch=watchers(config, folder) if processes.is_first else (),
             processes=processes,
             provenance=made,
         )
-        return trainer.run(resume=resume)
+        outcome = trainer.run(resume=resume)
+        verdict = _keep_the_better(folder, start, target) if processes.is_first else None
+        return outcome, processes.from_first(verdict)
+
+
+def _keep_the_better(folder: RunFolder, start: Checkpoint, target: Target) -> Verdict:
+    best = load_checkpoint(folder.best_path)
+    verdict = judge(start.build(), best.build(), target.judged, limit=MOST_VALIDATION_TRIPLES)
+    chosen = best if verdict.is_better else start
+    judged = {"judged": verdict.to_dict(), "finetuned_on": target.training.graph.name}
+    save_checkpoint(folder.path / RESULT, chosen.build(), {**chosen.provenance, **judged})
+    return verdict
 
 
 def load_target(name: str, data_dir: str | Path | None = None, seed: int = 0) -> Target:
@@ -93,13 +110,13 @@ def load_target(name: str, data_dir: str | Path | None = None, seed: int = 0) ->
     if name.casefold() not in catalog() and path.is_file():
         table = read_triples(path)
         train, valid = split_off(np.unique(table.triples, axis=0), np.random.default_rng(seed))
-        source = SourceGraph.build(path.stem, train, len(table.entities), len(table.relations))
+        graph = TrainingGraph.build(path.stem, train, len(table.entities), len(table.relations))
         split = Split(train, valid, np.concatenate((train, valid)), table.entities, table.relations)
-        return Target(NamedSource(source, file_sha256(path)), split)
+        return Target(NamedGraph(graph, file_sha256(path)), split)
     benchmark = load_benchmark(name, data_dir)
     train_split = benchmark.split("train")
-    source = SourceGraph.build(benchmark.name, train_split.graph, train_split.num_entities, train_split.num_relations)
-    return Target(NamedSource(source, benchmark.data_hash("train")), benchmark.split("valid"))
+    graph = TrainingGraph.build(benchmark.name, train_split.graph, train_split.num_entities, train_split.num_relations)
+    return Target(NamedGraph(graph, benchmark.data_hash("train")), benchmark.split("valid"))
 
 
 def split_off(triples: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -120,8 +137,5 @@ def split_off(triples: IntArray, rng: np.random.Generator) -> tuple[IntArray, In
 
 
 def load_start(model: str | Path | None) -> Checkpoint:
-    """The weights to start from: the bundled ones, a .safetensors checkpoint or a public ULTRA .pth."""
-    if model is None:
-        gamma = Gamma.from_pretrained()
-        return Checkpoint(gamma.config, gamma.model.state_dict(), gamma.provenance)
-    return import_ultra(model) if Path(model).suffix in (".pth", ".pt") else load_checkpoint(model)
+    """The weights to start from: bundled ones by name, a .safetensors checkpoint or a public ULTRA .pth."""
+    return load_weights_of(model)

@@ -1,6 +1,6 @@
 """The one loop: pre-training, fine-tuning and ablations differ by config.
 
-config + sources → stream of batches → loss → step → log, validate, save; again until the budget is used
+config + graphs → stream of batches → loss → step → log, validate, save; again until the budget is used
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gamma_kg.graph.sampling import RuleWorlds, SourceGraph
+from gamma_kg.graph.sampling import RuleWorlds, TrainingGraph
 from gamma_kg.kernels.native import retain_freed_memory
 from gamma_kg.machine.device import choose_device
 from gamma_kg.machine.processes import Processes
@@ -27,7 +27,7 @@ from gamma_kg.training.draws import BatchStream, Cursor, GraphDrawer
 from gamma_kg.training.errors import TrainingError
 from gamma_kg.training.objective import batch_loss
 from gamma_kg.training.run_folder import RunFolder
-from gamma_kg.training.schedule import progress, rate_factor, stage_number
+from gamma_kg.training.schedule import phase_number, progress, rate_factor
 from gamma_kg.training.signals import stop_signals
 
 Validate = Callable[[GammaModel], Mapping[str, float]]
@@ -69,7 +69,7 @@ class Trainer:
     def __init__(
         self,
         config: TrainConfig,
-        sources: Sequence[SourceGraph | RuleWorlds],
+        graphs: Sequence[TrainingGraph | RuleWorlds],
         folder: RunFolder,
         *,
         model: GammaModel | None = None,
@@ -89,7 +89,7 @@ class Trainer:
             self.model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, foreach=True
         )
         self.drawer = GraphDrawer(
-            sources, config.stages, config.seed, self.processes.number, self.model.config.relation_graph
+            graphs, config.phases, config.seed, self.processes.number, self.model.config.relation_graph
         )
         self.count = Counters()
         self.cursor: Cursor | None = None
@@ -102,10 +102,13 @@ class Trainer:
     def run(self, *, resume: bool = False) -> Outcome:
         """Train until the budget is used, a signal comes or validation no longer improves."""
         retain_freed_memory()
+        state = self.folder.load_state() if resume else None
+        if state is not None:
+            self._refuse_other_data(state)
         if self.processes.is_first:
             self.folder.start(self.config, resume=resume)
-        if resume:
-            self._restore(self.folder.load_state())
+        if state is not None:
+            self._restore(state)
         self._clock_start, self._seconds_before = time.monotonic(), self.count.seconds
         stream = self._open_stream()
         outcome = Outcome("finished", self.count)
@@ -205,7 +208,7 @@ class Trainer:
         )
 
     def _save(self, stream: BatchStream) -> None:
-        """State, raw and averaged checkpoint; the first rank writes."""
+        """State, raw and averaged checkpoint; the first process writes."""
         self.count.saved_at = self.count.seconds
         cursors = self.processes.gather([*vars(stream.cursor).values()])
         if not self.processes.is_first:
@@ -221,6 +224,7 @@ class Trainer:
                 "optimizer": self.optimizer.state_dict(),
                 "counters": dict(vars(self.count)),
                 "cursors": cursors,
+                "data": self.provenance.get("data", {}),
             }
         )
         self.folder.drop_old(self.config.keep)
@@ -233,10 +237,19 @@ class Trainer:
         self.count = Counters(**state["counters"])
         cursors = [Cursor(*values) for values in state["cursors"]]
         # With another number of processes the order of the data changes: all go on behind the draws made so far.
-        behind = Cursor(max(cursor.draw for cursor in cursors) + 1, cursors[0].stage)
+        behind = Cursor(max(cursor.draw for cursor in cursors) + 1, cursors[0].phase)
         self.cursor = cursors[self.processes.number] if self.processes.count == len(cursors) else behind
         if self.processes.is_first:
             self.folder.cut_log(self.count.step)
+
+    def _refuse_other_data(self, state: Mapping[str, Any]) -> None:
+        begun, given = state.get("data", {}), self.provenance.get("data", {})
+        changed = [name for name in begun if name not in given or begun[name]["sha256"] != given[name]["sha256"]]
+        if changed:
+            raise TrainingError(
+                f"{self.folder.path} was begun with other facts: {', '.join(changed)} changed since. "
+                "Put the files back, or start another run with another --out"
+            )
 
     def _described(self, average: bool) -> dict[str, Any]:
         """Provenance of a checkpoint written now."""
@@ -253,7 +266,7 @@ class Trainer:
     # Validation and log
 
     def _validate(self, outcome: Outcome) -> None:
-        """Validation MRR of the averaged weights (rank 0 computes); the best ones are kept."""
+        """Validation MRR of the averaged weights (the first process computes); the best ones are kept."""
         assert self.validate is not None
         count = self.count
         started = time.monotonic()
@@ -322,12 +335,12 @@ class Trainer:
     def _open_stream(self) -> BatchStream:
         config = self.config
 
-        def stage_at(batches: int) -> int:
-            return stage_number(config.stages, progress(config, batches / config.accumulate, self._elapsed()))
+        def phase_at(batches: int) -> int:
+            return phase_number(config.phases, progress(config, batches / config.accumulate, self._elapsed()))
 
         return BatchStream(
             self.drawer,
-            stage_at,
+            phase_at,
             workers=config.workers,
             prefetch=config.prefetch,
             start=self.cursor,
@@ -335,5 +348,5 @@ class Trainer:
         )
 
 
-def _mixed_seed(seed: int, rank: int, batch: int) -> int:
-    return (seed * 1_000_003 + rank * 7_919 + batch * 104_729) % 2**63
+def _mixed_seed(seed: int, process: int, batch: int) -> int:
+    return (seed * 1_000_003 + process * 7_919 + batch * 104_729) % 2**63

@@ -9,10 +9,10 @@ from gamma_kg.machine.processes import join_processes
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.config import TrainConfig
+from gamma_kg.training.graphs import load_graphs, provenance
 from gamma_kg.training.loop import Outcome, Trainer
 from gamma_kg.training.progress import watchers
 from gamma_kg.training.run_folder import RunFolder
-from gamma_kg.training.sources import load_sources, provenance
 from gamma_kg.training.validation import load_validation, validator
 
 
@@ -22,15 +22,15 @@ def run_config(
     """Train as the config says; everything lands in the folder `out`."""
     folder = RunFolder(out)
     with join_processes(config.device) as processes:
-        sources = load_sources(config.sources, data_dir)
+        graphs = load_graphs(config.graphs, data_dir)
         splits = load_validation(config.validation, data_dir) if processes.is_first else {}
         validate = validator(splits, config.validation_limit) if config.validation else None
-        described = provenance(sources)
+        described = provenance(graphs)
         if config.init is not None:
             described["init"] = load_checkpoint(config.init).provenance
         trainer = Trainer(
             config,
-            [source.graph for source in sources],
+            [named.graph for named in graphs],
             folder,
             model=initial_model(config),
             validate=validate,

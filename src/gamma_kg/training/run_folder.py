@@ -22,6 +22,8 @@ from gamma_kg.io.atomic import write_text, write_whole
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.errors import TrainingError
 
+# What makes two runs different runs. Budget, phases, rates and what is watched may change on the way.
+FIXED = ("model", "model_options", "graphs", "loss", "adversarial_temperature", "seed", "accumulate")
 CHECKPOINT_NAME = re.compile(r"step-(\d+)(\.ema)?\.safetensors")
 
 
@@ -45,15 +47,25 @@ class RunFolder:
 
     def start(self, config: TrainConfig, *, resume: bool) -> None:
         """Make the folder; an old run is only touched to go on with it."""
-        if resume and not self.state_path.is_file():
-            raise TrainingError(f"nothing to resume in {self.path}: no {self.state_path.name} there")
         if not resume and self.state_path.exists():
             raise TrainingError(f"{self.path} holds a run already: go on with --resume, or choose another --out")
+        if resume:
+            self._refuse_another_run(config)
         (self.path / "checkpoints").mkdir(parents=True, exist_ok=True)
         if not resume:
             # What a run left behind that died before its first checkpoint.
             self.log_path.unlink(missing_ok=True)
         write_text(self.path / "config.json", config.model_dump_json(indent=1), error=TrainingError)
+
+    def _refuse_another_run(self, config: TrainConfig) -> None:
+        """A run goes on with the model, loss, graphs and seed that it began with; budget and rates may change."""
+        begun = self.config()
+        for name in FIXED:
+            if getattr(config, name) != getattr(begun, name):
+                raise TrainingError(
+                    f"{self.path} was begun with {name} = {getattr(begun, name)!r}, not {getattr(config, name)!r}: "
+                    "it can't go on with that. Leave it as it was, or start another run with another --out"
+                )
 
     def config(self) -> TrainConfig:
         """The config of the run, as it was last started."""
@@ -91,6 +103,8 @@ class RunFolder:
 
     def load_state(self) -> dict[str, Any]:
         """The saved state; only tensors and plain values are read."""
+        if not self.state_path.is_file():
+            raise TrainingError(f"nothing to resume in {self.path}: no {self.state_path.name} there")
         try:
             state: dict[str, Any] = torch.load(self.state_path, map_location="cpu", weights_only=True)
         except Exception as error:  # torch.load raises many kinds; all mean the same to the user

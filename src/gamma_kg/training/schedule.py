@@ -1,11 +1,11 @@
-"""Budget, stages and learning rate, all as functions of progress: the share of the run that is done, 0..1."""
+"""Budget, phases and learning rate, all as functions of progress: the share of the run that is done, 0..1."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from gamma_kg.training.config import Stage, TrainConfig
+from gamma_kg.training.config import Phase, TrainConfig
 
 
 def progress(config: TrainConfig, steps: float, seconds: float) -> float:
@@ -15,14 +15,14 @@ def progress(config: TrainConfig, steps: float, seconds: float) -> float:
     return max(by_steps, by_clock)
 
 
-def stage_number(stages: Sequence[Stage], done: float) -> int:
-    """Which stage is due at this progress."""
-    total, ends = sum(stage.share for stage in stages), 0.0
-    for number, stage in enumerate(stages):
-        ends += stage.share / total
+def phase_number(phases: Sequence[Phase], done: float) -> int:
+    """Which phase is due at this progress."""
+    total, ends = sum(phase.share for phase in phases), 0.0
+    for number, phase in enumerate(phases):
+        ends += phase.share / total
         if done < ends - 1e-9:
             return number
-    return len(stages) - 1
+    return len(phases) - 1
 
 
 def rate_factor(config: TrainConfig, step: int, done: float) -> float:

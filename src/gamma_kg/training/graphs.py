@@ -13,41 +13,41 @@ import torch
 from gamma_kg.data.benchmark import file_sha256, load_benchmark
 from gamma_kg.data.catalog import catalog
 from gamma_kg.data.read import read_triples
-from gamma_kg.graph.sampling import RuleWorlds, SourceGraph
+from gamma_kg.graph.sampling import RuleWorlds, TrainingGraph
 from gamma_kg.machine.cpu import cpu_name
 
 
 @dataclass(frozen=True, eq=False)
-class NamedSource:
-    """A source graph and the sha256 of what it was read from."""
+class NamedGraph:
+    """A training graph and the sha256 of what it was read from."""
 
-    graph: SourceGraph | RuleWorlds
+    graph: TrainingGraph | RuleWorlds
     sha256: str
 
 
-def load_source(name: str, data_dir: str | Path | None = None) -> NamedSource:
+def load_graph(name: str, data_dir: str | Path | None = None) -> NamedGraph:
     """The train triples of a benchmark (a name or a folder), all triples of a file, or rule "worlds"."""
     if name == RuleWorlds.name:
-        return NamedSource(RuleWorlds(), "")
+        return NamedGraph(RuleWorlds(), "")
     path = Path(name).expanduser()
     if name.casefold() not in catalog() and path.is_file():
         table = read_triples(path)
-        graph = SourceGraph.build(path.name, table.triples, len(table.entities), len(table.relations))
-        return NamedSource(graph, file_sha256(path))
+        graph = TrainingGraph.build(path.name, table.triples, len(table.entities), len(table.relations))
+        return NamedGraph(graph, file_sha256(path))
     benchmark = load_benchmark(name, data_dir)
     split = benchmark.split("train")
-    graph = SourceGraph.build(benchmark.name, split.graph, split.num_entities, split.num_relations)
-    return NamedSource(graph, benchmark.data_hash("train"))
+    graph = TrainingGraph.build(benchmark.name, split.graph, split.num_entities, split.num_relations)
+    return NamedGraph(graph, benchmark.data_hash("train"))
 
 
-def load_sources(names: Iterable[str], data_dir: str | Path | None = None) -> list[NamedSource]:
-    return [load_source(name, data_dir) for name in names]
+def load_graphs(names: Iterable[str], data_dir: str | Path | None = None) -> list[NamedGraph]:
+    return [load_graph(name, data_dir) for name in names]
 
 
-def provenance(sources: Sequence[NamedSource]) -> dict[str, Any]:
+def provenance(graphs: Sequence[NamedGraph]) -> dict[str, Any]:
     """What a checkpoint's header says of its making: data, code, machine."""
     return {
-        "data": {s.graph.name: {"triples": s.graph.num_triples, "sha256": s.sha256} for s in sources},
+        "data": {s.graph.name: {"triples": s.graph.num_triples, "sha256": s.sha256} for s in graphs},
         "commit": _commit(),
         "torch": torch.__version__,
         "hardware": f"{_processor()}, {torch.get_num_threads()} threads",

@@ -1,0 +1,48 @@
+"""Weights by name: what ships with the package (`weights/weights.toml`), a checkpoint file, or a public ULTRA file."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from gamma_kg.errors import CheckpointError, did_you_mean
+from gamma_kg.nn.checkpoint import Checkpoint, import_ultra, load_checkpoint
+
+# Public ULTRA checkpoints can be named as they are.
+ULTRA_SUFFIXES = (".pth", ".pt")
+
+
+@dataclass(frozen=True)
+class Bundled:
+    """Weights that ship with the package."""
+
+    name: str
+    file: str
+    about: str
+
+
+@functools.cache
+def bundled() -> Mapping[str, Bundled]:
+    """All of them by name; the first is what `from_pretrained()` loads."""
+    raw = tomllib.loads((files("gamma_kg") / "weights" / "weights.toml").read_text("utf-8"))
+    return {name: Bundled(name, **facts) for name, facts in raw.items()}
+
+
+def load_weights_of(name: str | Path | None = None) -> Checkpoint:
+    """The weights called `name`; the default ones when None."""
+    text = next(iter(bundled())) if name is None else str(name)
+    if text in bundled() and not Path(text).is_file():
+        with as_file(files("gamma_kg") / "weights" / bundled()[text].file) as path:
+            return load_checkpoint(path)
+    if Path(text).suffix in ULTRA_SUFFIXES:
+        return import_ultra(text)
+    if not Path(text).is_file():
+        raise CheckpointError(
+            f"no checkpoint at {text}, and no bundled weights of that name{did_you_mean(text, bundled())}: wanted a "
+            f".safetensors file that gamma wrote, a public ULTRA .pth file, or one of {', '.join(bundled())}"
+        )
+    return load_checkpoint(text)

@@ -1,0 +1,175 @@
+"""Adapting: the model learns one graph from the graph itself, and is never worse for it.
+
+Facts are hidden twice. Some to stop by: training ends when they no longer rank higher. Some to judge by: the new
+weights are kept only where the gain on these is beyond chance (`judgement.py`). The rest is trained on as in
+pre-training: a batch of facts is taken out of the graph and asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gamma_kg.data.benchmark import Split
+from gamma_kg.errors import DataError
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.sampling import IntArray, TrainingGraph
+from gamma_kg.io.atomic import write_text
+from gamma_kg.nn.checkpoint import load_checkpoint, save_checkpoint
+from gamma_kg.predicting.gamma import Gamma
+from gamma_kg.predicting.home import describe_home
+from gamma_kg.training.config import TrainConfig
+from gamma_kg.training.graphs import NamedGraph, provenance
+from gamma_kg.training.judgement import Verdict, judge
+from gamma_kg.training.loop import Trainer, Watch
+from gamma_kg.training.recipes import one_graph_phase
+from gamma_kg.training.run_folder import RunFolder
+from gamma_kg.training.validation import validator
+
+HIDDEN_SHARE = 0.05
+MOST_WATCHED, MOST_JUDGED = 200, 400
+FEWEST_JUDGED = 20
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """What came of it. `gamma` has the new weights where they are better, else the old ones."""
+
+    gamma: Gamma
+    verdict: Verdict
+    status: str
+    steps: int
+    minutes: float
+    path: Path | None
+
+    def __str__(self) -> str:
+        return f"{self.status} after {self.steps:,} steps, {self.minutes:.1f} minutes: {self.verdict}"
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenTwice:
+    """The facts of a graph in three parts, under the graph's own ids."""
+
+    train: IntArray
+    watched: IntArray
+    judged: IntArray
+
+
+def hide_twice(triples: IntArray, rng: np.random.Generator) -> HiddenTwice:
+    """Facts whose ends and relation occur in others too are hidden, so that there is something to find them by."""
+    triples = np.unique(triples, axis=0)
+    ends, relations = np.bincount(triples[:, [0, 2]].ravel()), np.bincount(triples[:, 1])
+    is_spare = (ends[triples[:, 0]] > 2) & (ends[triples[:, 2]] > 2) & (relations[triples[:, 1]] > 2)
+    spare = rng.permutation(np.flatnonzero(is_spare))
+    wanted = max(FEWEST_JUDGED, round(HIDDEN_SHARE * len(triples)))
+    judged, watched = (min(most, wanted, len(spare) // 4) for most in (MOST_JUDGED, MOST_WATCHED))
+    if judged < FEWEST_JUDGED:
+        raise DataError(
+            f"a graph of {len(triples):,} facts is too small or too sparse to adapt to: {FEWEST_JUDGED} facts are "
+            f"hidden to judge by, whose entities have others; only {len(spare):,} such facts are there. "
+            "Use the model as it is"
+        )
+    part = np.zeros(len(triples), dtype=np.int64)
+    part[spare[:judged]], part[spare[judged : judged + watched]] = 2, 1
+    return HiddenTwice(*(triples[part == number] for number in range(3)))
+
+
+def adapt_config(num_triples: int, minutes: float) -> TrainConfig:
+    """The recipe: small steps, an average of the weights, a look at the watched facts ten times in all."""
+    return TrainConfig(
+        graphs=("own",),
+        phases=(one_graph_phase(num_triples),),
+        steps=None,
+        minutes=minutes,
+        loss="softmax",
+        learning_rate=2e-4,
+        warmup_steps=20,
+        decay="linear",
+        decay_share=0.7,
+        ema_decay=0.98,
+        validation=("own",),
+        validation_limit=MOST_WATCHED,
+        validate_minutes=minutes / 10,
+        patience=4,
+        checkpoint_steps=0,
+        checkpoint_minutes=max(minutes / 10, 0.2),
+        keep=1,
+        log_steps=5,
+    )
+
+
+def adapt(
+    gamma: Gamma,
+    kg: KnowledgeGraph,
+    *,
+    minutes: float = 5.0,
+    folder: str | Path | None = None,
+    resume: bool = False,
+    name: str = "own",
+    seed: int = 0,
+    watch: Sequence[Watch] = (),
+    config: TrainConfig | None = None,
+) -> Adapted:
+    """Adapt a model to a graph; `folder` keeps the run, so that it can be taken up again with `resume`."""
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="gamma-adapt-") as place:
+            return _adapt(gamma, kg, RunFolder(place), False, minutes, name, seed, watch, config, keep=False)
+    return _adapt(gamma, kg, RunFolder(folder), resume, minutes, name, seed, watch, config, keep=True)
+
+
+def _adapt(
+    gamma: Gamma,
+    kg: KnowledgeGraph,
+    folder: RunFolder,
+    resume: bool,
+    minutes: float,
+    name: str,
+    seed: int,
+    watch: Sequence[Watch],
+    config: TrainConfig | None,
+    *,
+    keep: bool,
+) -> Adapted:
+    parts = hide_twice(kg.triples.numpy(), np.random.default_rng(seed))
+    graph = TrainingGraph.build("own", parts.train, kg.num_entities, kg.num_relations)
+    everything = np.concatenate((parts.train, parts.watched, parts.judged))
+    watched, judged = (
+        Split(parts.train, hidden, everything, kg.entities, kg.relations)  # type: ignore[arg-type]
+        for hidden in (parts.watched, parts.judged)
+    )
+    config = config or adapt_config(len(parts.train), minutes)
+    trainer = Trainer(
+        config,
+        [graph],
+        folder,
+        model=copy.deepcopy(gamma.model),  # the caller's own must not change
+        validate=validator({"own": watched}, config.validation_limit),
+        watch=watch,
+        provenance={**provenance([NamedGraph(graph, kg.fingerprint())]), "init": dict(gamma.provenance)},
+    )
+    outcome = trainer.run(resume=resume)
+    best = load_checkpoint(folder.best_path)
+    verdict = judge(gamma.model, best.build(), judged)
+    made: dict[str, Any] = {
+        **best.provenance,
+        "adapted": {**describe_home(kg, name), "judged": verdict.to_dict(), "minutes": minutes},
+    }
+    adapted = Gamma(best.build(), made) if verdict.is_better else gamma
+    path = folder.path / "adapted.safetensors" if keep else None
+    if path is not None:
+        if verdict.is_better:
+            save_checkpoint(path, adapted.model, made)
+        else:
+            path.unlink(missing_ok=True)
+        write_text(folder.path / "adapted.json", json.dumps(verdict.to_dict(), indent=1))
+    count = outcome.counters
+    return Adapted(
+        adapted, verdict, outcome.status, count.step, count.seconds / 60, path if verdict.is_better else None
+    )

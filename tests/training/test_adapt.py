@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gamma_kg import KnowledgeGraph
+from gamma_kg.errors import DataError
+from gamma_kg.graph.sampling import TrainingGraph
+from gamma_kg.nn.config import GammaConfig
+from gamma_kg.predicting.gamma import Gamma
+from gamma_kg.predicting.home import OtherGraphWarning
+from gamma_kg.training import adapt as module
+from gamma_kg.training.adapt import adapt, adapt_config, hide_twice
+from gamma_kg.training.config import TrainConfig
+from gamma_kg.training.judgement import Verdict
+
+SMALL = GammaConfig(dim=8, num_layers=3, attention_dim=8, relation_graph="pairs")
+
+
+@pytest.fixture
+def kg(training_graph: TrainingGraph) -> KnowledgeGraph:
+    names = [f"p{i}" for i in range(training_graph.num_entities)]
+    return KnowledgeGraph(training_graph.triples, names, ["parent_of", "child_of", "grandparent_of"])
+
+
+@pytest.fixture
+def config(kg: KnowledgeGraph) -> TrainConfig:
+    phase = adapt_config(100, 1).phases[0].with_options(batch_size=8, negatives="all")
+    return adapt_config(100, 1).with_options(
+        steps=60, minutes=None, validate_minutes=0, validate_steps=20, learning_rate=5e-3, ema_decay=0.9,
+        warmup_steps=0, phases=[phase], device="cpu",
+    )  # fmt: skip
+
+
+def test_facts_are_hidden_twice_and_none_is_in_two_parts(kg: KnowledgeGraph) -> None:
+    parts = hide_twice(kg.triples.numpy(), np.random.default_rng(0))
+    sets = [{tuple(row) for row in part.tolist()} for part in (parts.train, parts.watched, parts.judged)]
+    assert sum(map(len, sets)) == len(set.union(*sets)) == kg.num_triples
+    assert len(sets[1]) == len(sets[2]) == 20
+
+
+def test_a_graph_too_small_to_hide_facts_says_so() -> None:
+    with pytest.raises(DataError, match="3 facts is too small"):
+        hide_twice(np.array([(0, 0, 1), (1, 0, 2), (2, 0, 0)]), np.random.default_rng(0))
+
+
+def test_a_model_that_learns_the_graph_is_kept_and_remembers_it(
+    kg: KnowledgeGraph, config: TrainConfig, tmp_path: Path
+) -> None:
+    gamma = Gamma.from_config(SMALL)
+    before = {name: tensor.clone() for name, tensor in gamma.model.state_dict().items()}
+    done = adapt(gamma, kg, folder=tmp_path / "run", config=config, name="families")
+    assert done.verdict.is_better and done.verdict.gain > 0.1 and done.gamma is not gamma
+    assert all(tensor.equal(before[name]) for name, tensor in gamma.model.state_dict().items())
+    assert done.path is not None
+    loaded = Gamma.from_pretrained(done.path)
+    query = torch.tensor([0]), torch.tensor([0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded.scores(kg, *query)
+    other = KnowledgeGraph.from_triples([("a", "r", "b"), ("b", "r", "c")])
+    with pytest.warns(OtherGraphWarning, match="adapted to another graph .families: 60 entities"):
+        loaded.scores(other, *query)
+    grown = KnowledgeGraph.from_triples(
+        [*((kg.entities[h], kg.relations[r], kg.entities[t]) for h, r, t in kg.triples.tolist()), ("x", "new", "p1")]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded.scores(grown, *query)
+
+
+def test_old_weights_stay_unless_the_gain_is_beyond_chance(
+    kg: KnowledgeGraph, config: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "judge", lambda *_: Verdict(0.3, 0.4, -0.01, 0.2, 20))
+    gamma = Gamma.from_config(SMALL)
+    done = gamma.adapt(kg, folder=tmp_path / "run", config=config.with_options(steps=2))
+    assert done.gamma is gamma and done.path is None
+    assert not (tmp_path / "run" / "adapted.safetensors").exists()
+    assert "old weights stay" in str(done)
+
+
+def test_an_adaptation_goes_on_where_it_stopped(kg: KnowledgeGraph, config: TrainConfig, tmp_path: Path) -> None:
+    gamma = Gamma.from_config(SMALL)
+    adapt(gamma, kg, folder=tmp_path / "run", config=config.with_options(steps=10))
+    done = adapt(gamma, kg, folder=tmp_path / "run", config=config.with_options(steps=20), resume=True)
+    assert done.steps == 20
