@@ -1,4 +1,4 @@
-"""A new user: a folder with a checkout's configs and benchmarks, and for each program a way to run it for real.
+"""A new user: a folder with benchmarks, and for each program a way to run it for real.
 
 | program | how |
 |---|---|
@@ -59,7 +59,6 @@ class NewUser:
     printed: str = ""  # by the last part
 
     def __post_init__(self) -> None:
-        (self.folder / "configs").symlink_to(ROOT / "configs")
         (self.folder / "benchmarks").symlink_to(ROOT / "benchmarks")
         shutil.copytree(self.sets, self.folder / "datasets")
         write_ultra(self.folder / "ultra_3g.pth")

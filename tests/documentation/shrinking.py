@@ -17,9 +17,9 @@ PLACEHOLDERS = {
     "DATASET": ["nl-100"],
     "DATASET…": ["nl-100"],
     "DIR…": ["runs/results"],
-    "CONFIG.toml": ["configs/pretrain-cpu.toml"],
+    "CONFIG.toml": ["gamma-1"],
     "RUN": ["runs/pretrain-cpu"],
-    "PLAN.toml": ["configs/ablate-fusion-mechanism.toml"],
+    "PLAN.toml": ["ablate-fusion-mechanism"],
 }
 
 # Values of options that say how long to work; another number means the same, for less time.

@@ -13,7 +13,7 @@ from gamma_kg.errors import ConfigError
 from gamma_kg.graph.sampling import TrainingGraph
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.model import GammaModel
-from gamma_kg.training.ablation import AblationPlan, mean_and_deviation, run_ablation
+from gamma_kg.training.ablation import AblationPlan, mean_and_deviation, run_ablation, table_cells
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.curve import curves, smoothed, write_curves
 from gamma_kg.training.errors import TrainingError
@@ -141,7 +141,7 @@ def test_rows_of_another_plan_are_not_mixed_in(plan: AblationPlan, tmp_path: Pat
 
 
 def test_rows_differ_in_model_and_seed_only(plan: AblationPlan) -> None:
-    first, second = plan.config("gamma", 0), plan.config("gamma-early", 1)
+    first, second = plan.config("late", 0), plan.config("early", 1)
     assert first == second.with_options(model="gamma", seed=0)
     with pytest.raises(ConfigError, match=r"train\.seed"):
         plan.with_options(train={**plan.train, "seed": 3})
@@ -150,3 +150,22 @@ def test_rows_differ_in_model_and_seed_only(plan: AblationPlan) -> None:
 def test_means_come_with_deviations_over_seeds() -> None:
     assert mean_and_deviation([0.3, 0.4]) == ".350 ± .071"
     assert mean_and_deviation([0.3411]) == ".341"
+
+
+def test_a_row_of_an_ablation_may_set_any_option(plan: AblationPlan, tmp_path: Path) -> None:
+    row = {"model": "gamma", "entropy_weight": 0.5, "model_options": {"uniform_mix": 0.3}}
+    wider = AblationPlan.parse({**plan.model_dump(mode="json"), "rows": {"GAMMA": "gamma", "λ .3, β ½": row}})
+    changed, plain = wider.config("λ .3, β ½", 0), wider.config("GAMMA", 0)
+    assert changed.gamma_config.uniform_mix == 0.3 and changed.entropy_weight == 0.5
+    assert changed.gamma_config.dim == plain.gamma_config.dim == 8, "options that all rows share stay"
+    table = run_ablation(wider, tmp_path / "wider", report=lambda _: None)
+    assert "paper: own MRR" in table
+    for name in ("table.csv", "table.tex"):
+        assert "λ .3, β ½" in (tmp_path / "wider" / name).read_text()
+
+
+def test_the_table_of_an_ablation_shows_published_figures(plan: AblationPlan) -> None:
+    metrics = {"nl-0": {"mrr": 0.3, "hits@10": 0.5}}
+    results = {label: [{"parameters": 1, "samples": 1, "metrics": metrics}] for label in plan.rows}
+    head, late, early = table_cells(plan, results, {"nl-0": "inductive-er"})
+    assert head[-1] == "paper: inductive-er MRR" and (late[-1], early[-1]) == (".360", ".349")

@@ -11,7 +11,7 @@ from gamma_kg.cli.pretrain import DataDir, SetOption
 
 
 def ablate(
-    plan: Annotated[Path, typer.Argument(help="A TOML file; configs/ablate-*.toml are the paper's tables.")],
+    plan: Annotated[str, typer.Argument(help="A TOML file, or the name of a shipped one: ablate-fusion-mechanism, …")],
     set_: SetOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results; runs/<name of the plan> when not given.")
@@ -21,5 +21,5 @@ def ablate(
     """Train a list of variants with equal budget, evaluate them and write the table. Start again to go on."""
     from gamma_kg.training.ablation import read_plan, run_ablation
 
-    table = run_ablation(read_plan(plan, set_ or []), out or Path("runs") / plan.stem, data_dir=data_dir)
+    table = run_ablation(read_plan(plan, set_ or []), out or Path("runs") / Path(plan).stem, data_dir=data_dir)
     print(table)

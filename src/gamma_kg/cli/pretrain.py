@@ -14,7 +14,7 @@ DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Folder with on
 
 
 def pretrain(
-    config: Annotated[Path, typer.Argument(help="A TOML file; configs/ has the published runs and a CPU recipe.")],
+    config: Annotated[str, typer.Argument(help="A TOML file, or the name of a shipped one: paper, gamma-1, ten-minutes.")],
     set_: SetOption = None,
     minutes: Annotated[float | None, typer.Option(help="Budget by the clock; schedules follow it.")] = None,
     out: Annotated[
@@ -33,4 +33,4 @@ def pretrain(
     options = read_config(config, changes)
     if minutes is not None:
         options = options.with_options(steps=None)
-    run_config(options, out or Path("runs") / config.stem, resume=resume, data_dir=data_dir)
+    run_config(options, out or Path("runs") / Path(config).stem, resume=resume, data_dir=data_dir)

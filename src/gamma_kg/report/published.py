@@ -16,6 +16,7 @@ class Published:
     """`results[slug][model]`, `groups[model][group]`, `pattern_groups[model][pattern]`: MRR and Hits@10.
 
     `patterns[slug][pattern]`: relations with the pattern, and test triples of these relations.
+    `presets[preset]`: what the paper calls it in `groups`.
     """
 
     source: str
@@ -24,6 +25,7 @@ class Published:
     groups: Mapping[str, Mapping[str, Metrics]]
     pattern_groups: Mapping[str, Mapping[str, Metrics]]
     patterns: Mapping[str, Mapping[str, list[int]]]
+    presets: Mapping[str, str]
 
 
 @functools.cache

@@ -68,7 +68,7 @@ def render_csv(runs: Sequence[Run]) -> str:
     return stream.getvalue()
 
 
-def render_latex(runs: Sequence[Run]) -> str:
+def renderlatex_text(runs: Sequence[Run]) -> str:
     """One table environment per table; needs the package booktabs."""
     return "\n\n".join(_latex_table(table) for table in report_tables(runs)) + "\n"
 
@@ -77,13 +77,13 @@ def _latex_table(table: Table) -> str:
     lines = [
         r"\begin{table}[htbp]",
         r"\centering",
-        rf"\caption{{{_latex(table.title)}. {_latex(table.note)}}}",
+        rf"\caption{{{latex_text(table.title)}. {latex_text(table.note)}}}",
         rf"\label{{tab:gamma-{table.name}}}",
         rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
         r"\toprule",
-        " & ".join(_latex(cell) for cell in table.columns) + r" \\",
+        " & ".join(latex_text(cell) for cell in table.columns) + r" \\",
         r"\midrule",
-        *(" & ".join(_latex(cell) for cell in row) + r" \\" for row in table.rows),
+        *(" & ".join(latex_text(cell) for cell in row) + r" \\" for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
@@ -91,7 +91,7 @@ def _latex_table(table: Table) -> str:
     return "\n".join(lines)
 
 
-def _latex(text: str) -> str:
+def latex_text(text: str) -> str:
     return "".join(LATEX_SPECIAL.get(letter, letter) for letter in text)
 
 

@@ -6,7 +6,10 @@ ablation that was stopped goes on where it was; a row that was being trained is 
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -25,7 +28,9 @@ from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.config import preset
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.predicting.gamma import Gamma
-from gamma_kg.training.config import TrainConfig, read_options, set_option
+from gamma_kg.report.published import published
+from gamma_kg.report.render import latex_text
+from gamma_kg.training.config import TrainConfig, find_config, read_options, set_option
 from gamma_kg.training.pretrain import run_config
 from gamma_kg.training.run_folder import RunFolder
 
@@ -34,8 +39,8 @@ class AblationPlan(FrozenConfig):
     """What is compared, how it is trained, what it is judged on."""
 
     title: str
-    rows: dict[str, str]
-    """Label in the table → preset."""
+    rows: dict[str, str | dict[str, Any]]
+    """Label in the table → preset, or any options of `TrainConfig` that differ (model_options for λ, κ and branches)."""
     seeds: tuple[int, ...] = (0, 1, 2)
     train: dict[str, Any] = Field(default_factory=dict)
     """Options of `TrainConfig` that all rows share; model and seed come from the row."""
@@ -52,14 +57,23 @@ class AblationPlan(FrozenConfig):
         for key in ("model", "seed"):
             if key in self.train:
                 raise ValueError(f"train.{key}: comes from the plan's {'rows' if key == 'model' else 'seeds'}")
-        for name in self.rows.values():
-            preset(name)
-        self.config(next(iter(self.rows.values())), 0)
+        for label in self.rows:
+            preset(self.config(label, 0).model)
         return self
 
-    def config(self, preset_name: str, seed: int) -> TrainConfig:
+    def config(self, label: str, seed: int) -> TrainConfig:
         """The training config of one row and seed."""
-        return TrainConfig.parse({**self.train, "model": preset_name, "seed": seed}, where="train")
+        row = self.rows[label]
+        own = {"model": row} if isinstance(row, str) else dict(row)
+        if "model_options" in own:
+            own["model_options"] = {**self.train.get("model_options", {}), **own["model_options"]}
+        return TrainConfig.parse({**self.train, **own, "seed": seed}, where=f"row {label!r}")
+
+    def file_name(self, label: str, seed: int) -> str:
+        """The preset where the row is just that, else its label in letters that every disk takes."""
+        row = self.rows[label]
+        name = row if isinstance(row, str) else re.sub(r"[^\w.-]+", "-", label).strip("-")
+        return f"{name}-seed{seed}"
 
 
 def read_plan(path: str | Path, changes: Iterable[str] = ()) -> AblationPlan:
@@ -70,7 +84,7 @@ def read_plan(path: str | Path, changes: Iterable[str] = ()) -> AblationPlan:
     options = read_options(path)
     train = options.setdefault("train", {})
     if "base" in train:
-        options["train"] = {**read_options(Path(path).parent / train.pop("base")), **train}
+        options["train"] = {**read_options(find_config(path).parent / train.pop("base")), **train}
         for key in ("model", "seed"):
             options["train"].pop(key, None)
     for change in changes:
@@ -88,42 +102,45 @@ def run_ablation(
     groups = {benchmark.name: benchmark.group for benchmark in splits.values()}
     results: dict[str, list[dict[str, Any]]] = {}
     for seed in plan.seeds:
-        for label, name in plan.rows.items():
-            results.setdefault(label, []).append(_row(plan, name, seed, out, loaded, data_dir, report))
-            table = table_of(plan, results, groups)
+        for label in plan.rows:
+            results.setdefault(label, []).append(_row(plan, label, seed, out, loaded, data_dir, report))
+            cells = table_cells(plan, results, groups)
+            table = render_markdown(plan, cells, groups)
             write_text(out / "table.md", table)
+            write_text(out / "table.csv", render_csv(cells))
+            write_text(out / "table.tex", render_latex(plan, cells))
     write_text(out / "table.json", json.dumps(results, indent=1))
     return table
 
 
 def _row(
     plan: AblationPlan,
-    preset_name: str,
+    label: str,
     seed: int,
     out: Path,
     splits: Mapping[str, Split],
     data_dir: str | Path | None,
     report: Callable[[str], None],
 ) -> dict[str, Any]:
-    """One preset and seed: from its file, or trained and evaluated now."""
-    config = plan.config(preset_name, seed)
+    """One row and seed: from its file, or trained and evaluated now."""
+    config, file_name = plan.config(label, seed), plan.file_name(label, seed)
     judged = {"split": plan.split, "limit": plan.limit, "datasets": sorted(splits)}
     made_by = {"train": config.model_dump(mode="json"), **judged}
-    path = out / f"{preset_name}-seed{seed}.json"
+    path = out / f"{file_name}.json"
     if path.is_file():
         row: dict[str, Any] = json.loads(path.read_text())
         if row["made_by"] == made_by:
             return row
         raise ConfigError(f"{path} was made by another plan; choose another --out, or delete it to make it again")
-    folder = RunFolder(out / f"{preset_name}-seed{seed}")
-    report(f"{preset_name}, seed {seed}")
+    folder = RunFolder(out / file_name)
+    report(f"{label}, seed {seed}")
     outcome = run_config(config, folder.path, resume=folder.state_path.is_file(), data_dir=data_dir)
     if outcome.status == "stopped":
         raise KeyboardInterrupt
     checkpoint = load_checkpoint(folder.checkpoint_path(outcome.counters.step, average=config.ema_decay > 0))
     model = checkpoint.build()
     row = {
-        "preset": preset_name,
+        "preset": config.model,
         "seed": seed,
         "parameters": model.num_parameters,
         "steps": outcome.counters.step,
@@ -145,27 +162,57 @@ def evaluate_model(model: GammaModel, splits: Mapping[str, Split], limit: int | 
     return found
 
 
-def table_of(plan: AblationPlan, results: Mapping[str, Sequence[Mapping[str, Any]]], groups: Mapping[str, str]) -> str:
-    """The table as in the paper: a line per variant, mean ± deviation over seeds, per group and in total."""
+def table_cells(
+    plan: AblationPlan, results: Mapping[str, Sequence[Mapping[str, Any]]], groups: Mapping[str, str]
+) -> list[list[str]]:
+    """The table as in the paper, its head first: a line per variant, mean ± deviation over seeds, per group and total.
+
+    Published figures stand beside, as far as the paper has the variant: over all its graphs, so not the same ones.
+    """
     columns = {group: [n for n, g in groups.items() if g == group] for group in dict.fromkeys(groups.values())}
     if len(columns) > 1:
         columns["total"] = list(groups)
     head = ["variant", "parameters", "samples"]
     head += [f"{group} ({len(names)}) {metric}" for group, names in columns.items() for metric in ("MRR", "H@10")]
-    lines = [f"# {plan.title}", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    head += [f"paper: {group} MRR" for group in columns]
+    lines = [head]
     for label, rows in results.items():
         cells = [label, f"{rows[0]['parameters']:,}", f"{statistics.mean(row['samples'] for row in rows):,.0f}"]
         for names in columns.values():
             for metric in ("mrr", "hits@10"):
                 means = [statistics.mean(row["metrics"][name][metric] for name in names) for row in rows]
                 cells.append(mean_and_deviation(means))
-        lines.append(f"| {' | '.join(cells)} |")
+        row = plan.rows[label]
+        theirs = published().groups.get(published().presets.get(row, ""), {}) if isinstance(row, str) else {}
+        cells += [mean_and_deviation([theirs[group]["mrr"]]) if group in theirs else "" for group in columns]
+        lines.append(cells)
+    return lines
+
+
+def render_markdown(plan: AblationPlan, cells: Sequence[Sequence[str]], groups: Mapping[str, str]) -> str:
+    head, *rows = cells
+    lines = [f"# {plan.title}", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
     steps, minutes = plan.train.get("steps"), plan.train.get("minutes")
     budget = f"{steps:,} steps" if steps else f"{minutes} minutes"
     capped = f", {plan.limit} triples each" if plan.limit else ""
-    seeds = max(len(rows) for rows in results.values())
-    lines += ["", f"{budget} a row, {seeds} seed(s), {plan.split} sets{capped}: {', '.join(groups)}.", ""]
+    seeds = f"{len(plan.seeds)} seed{'s' if len(plan.seeds) > 1 else ''}"
+    lines += ["", f"{budget} a row, {seeds}, {plan.split} sets{capped}: {', '.join(groups)}.", ""]
     return "\n".join(lines)
+
+
+def render_csv(cells: Sequence[Sequence[str]]) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(cells)
+    return stream.getvalue()
+
+
+def render_latex(plan: AblationPlan, cells: Sequence[Sequence[str]]) -> str:
+    """A tabular with booktabs."""
+    head, *rows = [[latex_text(cell) for cell in line] for line in cells]
+    lines = [rf"% {plan.title}", rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}", r"\toprule"]
+    lines += [" & ".join(head) + r" \\", r"\midrule", *(" & ".join(row) + r" \\" for row in rows)]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
 def mean_and_deviation(values: Sequence[float]) -> str:

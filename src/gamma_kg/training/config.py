@@ -156,9 +156,26 @@ def read_config(path: str | Path, changes: Iterable[str] = ()) -> TrainConfig:
     return TrainConfig.parse(options, where=str(path))
 
 
+def shipped_configs() -> dict[str, Path]:
+    """The runs that ship with the package, by name."""
+    folder = Path(__file__).parents[1] / "configs"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def find_config(name: str | Path) -> Path:
+    """A file, or one of the shipped runs by its name (`ten-minutes`)."""
+    path, shipped = Path(name), shipped_configs()
+    if path.is_file() or path.suffix == ".toml":
+        return path
+    if str(name) not in shipped:
+        hint = did_you_mean(str(name), shipped)
+        raise ConfigError(f"no config {name}: wanted a TOML file, or one of {', '.join(shipped)}{hint}")
+    return shipped[str(name)]
+
+
 def read_options(path: str | Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The options of a TOML file. `base = "other.toml"` takes over what that file says and this one does not."""
-    path = Path(path)
+    path = find_config(path)
     if path.resolve() in seen:
         raise ConfigError(f"{path}: its base leads back to itself ({' → '.join(p.name for p in (*seen, path))})")
     try:
