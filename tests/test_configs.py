@@ -70,5 +70,5 @@ def test_the_paper_run_is_the_published_one() -> None:
 
 def test_a_shipped_config_is_found_by_its_name_and_a_wrong_name_is_helped() -> None:
     assert read_config("ten-minutes") == read_config(ROOT / "ten-minutes.toml")
-    with pytest.raises(ConfigError, match="no config ten-minute: wanted a TOML file, or one of .*did you mean"):
+    with pytest.raises(ConfigError, match=r"no config ten-minute: wanted a TOML file, or one of .*did you mean"):
         read_config("ten-minute")

@@ -124,14 +124,14 @@ def plan(tiny_config: TrainConfig, family_folder: Path) -> AblationPlan:
 def test_an_ablation_writes_a_table_and_does_not_train_finished_rows_again(plan: AblationPlan, tmp_path: Path) -> None:
     trained: list[str] = []
     table = run_ablation(plan, tmp_path, report=trained.append)
-    assert trained == ["gamma, seed 0", "gamma-early, seed 0", "gamma, seed 1", "gamma-early, seed 1"]
+    assert trained == ["late, seed 0", "early, seed 0", "late, seed 1", "early, seed 1"]
     assert (tmp_path / "table.md").read_text() == table
     late, early = (line for line in table.splitlines() if line.startswith(("| late", "| early")))
     assert late.count("±") == early.count("±") == 2
     (tmp_path / "gamma-early-seed1.json").unlink()
     trained.clear()
     assert run_ablation(plan, tmp_path, report=trained.append) == table
-    assert trained == ["gamma-early, seed 1"]
+    assert trained == ["early, seed 1"]
 
 
 def test_rows_of_another_plan_are_not_mixed_in(plan: AblationPlan, tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Folder with on
 
 
 def pretrain(
-    config: Annotated[str, typer.Argument(help="A TOML file, or the name of a shipped one: paper, gamma-1, ten-minutes.")],
+    config: Annotated[
+        str, typer.Argument(help="A TOML file, or the name of a shipped one: paper, gamma-1, ten-minutes.")
+    ],
     set_: SetOption = None,
     minutes: Annotated[float | None, typer.Option(help="Budget by the clock; schedules follow it.")] = None,
     out: Annotated[

@@ -68,7 +68,7 @@ def render_csv(runs: Sequence[Run]) -> str:
     return stream.getvalue()
 
 
-def renderlatex_text(runs: Sequence[Run]) -> str:
+def render_latex(runs: Sequence[Run]) -> str:
     """One table environment per table; needs the package booktabs."""
     return "\n\n".join(_latex_table(table) for table in report_tables(runs)) + "\n"
 

@@ -40,7 +40,7 @@ class AblationPlan(FrozenConfig):
 
     title: str
     rows: dict[str, str | dict[str, Any]]
-    """Label in the table → preset, or any options of `TrainConfig` that differ (model_options for λ, κ and branches)."""
+    """Label in the table → preset, or options of `TrainConfig` (model_options for λ, κ, branches)."""
     seeds: tuple[int, ...] = (0, 1, 2)
     train: dict[str, Any] = Field(default_factory=dict)
     """Options of `TrainConfig` that all rows share; model and seed come from the row."""
