@@ -10,8 +10,8 @@ import typer
 
 from gamma_kg.cli import (
     ablate,
-    ask,
     adapt,
+    ask,
     bench,
     complete,
     convert,
