@@ -64,7 +64,7 @@ class AblationPlan(FrozenConfig):
     def config(self, label: str, seed: int) -> TrainConfig:
         """The training config of one row and seed."""
         row = self.rows[label]
-        own = {"model": row} if isinstance(row, str) else dict(row)
+        own: dict[str, Any] = {"model": row} if isinstance(row, str) else dict(row)
         if "model_options" in own:
             own["model_options"] = {**self.train.get("model_options", {}), **own["model_options"]}
         return TrainConfig.parse({**self.train, **own, "seed": seed}, where=f"row {label!r}")

@@ -92,7 +92,9 @@ def run_finetune(
         )
         outcome = trainer.run(resume=resume)
         verdict = _keep_the_better(folder, start, target) if processes.is_first else None
-        return outcome, processes.from_first(verdict)
+        verdict = processes.from_first(verdict)
+        assert verdict is not None
+        return outcome, verdict
 
 
 def _keep_the_better(folder: RunFolder, start: Checkpoint, target: Target) -> Verdict:
