@@ -23,6 +23,7 @@ from gamma_kg.cli import (
     evaluate,
     explain,
     finetune,
+    index,
     info,
     patterns,
     predict,
@@ -68,6 +69,7 @@ app.command("ask")(ask.ask)
 app.command("describe")(describe.describe)
 app.command("complete")(complete.complete)
 app.command("explain")(explain.explain)
+app.command("index")(index.index)
 app.command("info")(info.info)
 app.command("convert")(convert.convert)
 app.command("pretrain")(pretrain.pretrain)

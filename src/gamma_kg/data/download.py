@@ -18,6 +18,7 @@ from gamma_kg.data.benchmark import RECORD, count_lines, file_sha256
 from gamma_kg.data.catalog import Dataset, Download
 from gamma_kg.errors import DataError
 from gamma_kg.io.atomic import write_text, write_whole
+from gamma_kg.io.lock import beside, locked
 
 TIMEOUT_SECONDS = 30.0
 ATTEMPTS = 4
@@ -38,9 +39,10 @@ def fetch(entry: Dataset, folder: Path, listener: Listener | None = None, *, for
     target = folder / entry.slug
     wanted = [name for name in entry.files if force or not (target / name).is_file()]
     try:
-        target.mkdir(parents=True, exist_ok=True)
-        for name in wanted:
-            _fetch_file(entry, name, folder, listener or (lambda name, done, total: None))
+        with locked(beside(target), f"fetching {entry.slug}"):
+            target.mkdir(parents=True, exist_ok=True)
+            for name in wanted:
+                _fetch_file(entry, name, folder, listener or (lambda name, done, total: None))
     except OSError as error:
         raise DataError(f"can't write to {target}: {error.strerror or error}") from None
     return wanted

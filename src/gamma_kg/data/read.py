@@ -47,12 +47,7 @@ def read_triples(path: str | Path, *, columns: Sequence[str | int] | None = None
     options = read_options({"columns": columns, **choices})
     tally = Tally(options)
     encoder = TripleEncoder()
-    if str(path).startswith("sparql:"):
-        from gamma_kg.data.sparql import read_endpoint
-
-        names: RdfNames | None = read_endpoint(str(path).removeprefix("sparql:"), encoder, tally)
-    else:
-        names = _read_files(find_files(path, options, tally.notes), encoder, tally)
+    names = read_into(path, encoder, tally)
     if encoder.num_triples == 0:
         left_out = f" ({tally.report(0)})" if tally.bad_lines or tally.literals_skipped else ""
         hint = "; keep the literals (literals as-entities)" if tally.literals_skipped else ""
@@ -60,6 +55,20 @@ def read_triples(path: str | Path, *, columns: Sequence[str | int] | None = None
     report = tally.report(encoder.num_triples)
     entities, relations = names.vocabularies(encoder) if names is not None else _plain(encoder)
     return EncodedTriples(encoder.triples(), entities, relations, report)
+
+
+def read_into(
+    path: str | Path, encoder: TripleEncoder, tally: Tally, names: RdfNames | None = None, scope: str = ""
+) -> RdfNames | None:
+    """The same into an encoder of the caller's. Returns what RDF told of names, added to `names`, if there was any.
+
+    `scope` marks blank nodes, where several paths are read into one encoder.
+    """
+    if str(path).startswith("sparql:"):
+        from gamma_kg.data.sparql import read_endpoint
+
+        return read_endpoint(str(path).removeprefix("sparql:"), encoder, tally)
+    return _read_files(find_files(path, tally.options, tally.notes), encoder, tally, names, scope)
 
 
 def read_options(choices: dict[str, Any]) -> ReadOptions:
@@ -72,9 +81,10 @@ def read_options(choices: dict[str, Any]) -> ReadOptions:
     return ReadOptions(**choices)
 
 
-def _read_files(paths: list[Path | None], encoder: TripleEncoder, tally: Tally) -> RdfNames | None:
+def _read_files(
+    paths: list[Path | None], encoder: TripleEncoder, tally: Tally, names: RdfNames | None, scope: str
+) -> RdfNames | None:
     """Reads every file with the reader of its format. Returns what RDF told of names, if any file was RDF."""
-    names: RdfNames | None = None
     with reading_progress(paths, tally.options.progress) as progress:
         for number, path in enumerate(paths):
             with open_input(path, progress) as opened:
@@ -99,8 +109,8 @@ def _read_files(paths: list[Path | None], encoder: TripleEncoder, tally: Tally) 
                 else:
                     names = names or RdfNames(tally.options.label_properties, tally.options.languages)
                     # Blank nodes are local to a file: two files may both have a _:b0.
-                    scope = f"file{number}-" if len(paths) > 1 else ""
-                    read_rdf(opened, kind, encoder, tally, names, scope)
+                    file_scope = f"{scope}file{number}-" if len(paths) > 1 else scope
+                    read_rdf(opened, kind, encoder, tally, names, file_scope)
     return names
 
 

@@ -54,6 +54,17 @@ class AlphabeticalOrder:
             found.append(name)
         return found
 
+    def in_any_case(self, name: str) -> list[str]:
+        """The names that differ from this one by case alone, or not at all."""
+        wanted = folded(name)
+        found: list[str] = []
+        for place in range(self._place_of(wanted), self._size):
+            other = self._name_at(place)
+            if folded(other) != wanted:
+                break
+            found.append(other)
+        return found
+
     def near(self, name: str, limit: int) -> list[str]:
         """Names that look like this one, nearest first: among those with the same beginning."""
         wanted = folded(name)

@@ -23,6 +23,7 @@ from gamma_kg.graph.facts import BLOCK_TRIPLES, Facts, FactsInMemory
 from gamma_kg.graph.inverse import direct_of, inverse_of
 from gamma_kg.graph.ordering import first_of_each
 from gamma_kg.graph.relation_pairs import with_pairs
+from gamma_kg.graph.store.layout import is_store
 from gamma_kg.io.shown import html_text
 from gamma_kg.io.table import table
 
@@ -81,8 +82,26 @@ class KnowledgeGraph:
 
     @classmethod
     def from_file(cls, path: str | Path, *, keep_duplicates: bool = False, **options: Any) -> KnowledgeGraph:
-        """From a file of triples; the format follows from the name's ending. Options as for `read_triples`."""
+        """From a file of triples; the format follows from the name's ending. Options as for `read_triples`.
+
+        A store is opened.
+        """
+        if is_store(path):
+            return cls.open(path)
         return cls._from_encoded(read_triples(path, **options), keep_duplicates)
+
+    @classmethod
+    def open(cls, path: str | Path) -> KnowledgeGraph:
+        """The graph of a store (`gamma index`, `save`): at once, whatever its size; it is read as it is used."""
+        from gamma_kg.graph.store.facts import open_store
+
+        return open_store(path)
+
+    def save(self, path: str | Path) -> None:
+        """Write the graph as a store, a folder that `open` opens; one that is there already is replaced."""
+        from gamma_kg.graph.store.write import save_graph
+
+        save_graph(self, path)
 
     @classmethod
     def from_dataframe(

@@ -49,9 +49,9 @@ def write_whole(
         raise error(f"can't write {path}: {str(found).splitlines()[0]}") from found
 
 
-def write_text(path: str | Path, text: str, *, error: type[GammaError] = DataError) -> None:
+def write_text(path: str | Path, text: str, *, error: type[GammaError] = DataError, sync: bool = False) -> None:
     """Write text as UTF-8, whole or not at all; line ends stay as they are."""
-    write_whole(path, lambda file: file.write_bytes(text.encode("utf-8")), error=error)
+    write_whole(path, lambda file: file.write_bytes(text.encode("utf-8")), error=error, sync=sync)
 
 
 def cannot_write(path: Path, found: OSError, error: type[GammaError] = DataError) -> GammaError:

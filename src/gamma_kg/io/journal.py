@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from gamma_kg.errors import DataError
 from gamma_kg.io.atomic import write_text
+from gamma_kg.io.lock import FileLock, beside
 
 
 class Journal:
@@ -22,14 +23,20 @@ class Journal:
         self.path = path
         self.blocks: list[dict[str, Any]] = []
         self._file: IO[str] | None = None
+        self._lock: FileLock | None = None
         if path is None:
             return
-        if path.exists():
-            self._take_up(path, fingerprint)
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._rewrite(path, fingerprint)
-        self._file = path.open("a", encoding="utf-8")
+        # Two runs on one journal would write over each other's work.
+        self._lock = FileLock(beside(path), f"the run recorded in {path}").acquire()
+        try:
+            if path.exists():
+                self._take_up(path, fingerprint)
+            else:
+                self._rewrite(path, fingerprint)
+            self._file = path.open("a", encoding="utf-8")
+        except BaseException:
+            self._lock.release()
+            raise
 
     def add(self, block: dict[str, Any]) -> None:
         """Writes a finished block through to the disk."""
@@ -42,12 +49,14 @@ class Journal:
         """Ends writing; the file stays."""
         if self._file is not None:
             self._file.close()
+        if self._lock is not None:
+            self._lock.release()
 
     def remove(self) -> None:
         """Ends writing and deletes the file: the run is complete."""
-        self.close()
         if self.path is not None:
             self.path.unlink(missing_ok=True)
+        self.close()
 
     def _take_up(self, path: Path, fingerprint: dict[str, Any]) -> None:
         lines = path.read_bytes().splitlines()

@@ -1,0 +1,124 @@
+"""Named triples on their way to ids, on disk: chunks with small numbers of their own, and the names these stand for.
+
+A chunk numbers its names by itself, so reading never asks what was read before, and memory is that of one chunk:
+
+chunk-7.entity.parquet    name, local number, and where the name first appeared (counted over everything read)
+chunk-7.relation.parquet  the same for relations
+chunk-7.triples.bin       int32 [n, 3] in local numbers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from gamma_kg.data.encoder import TripleEncoder
+from gamma_kg.errors import DataError
+from gamma_kg.io.atomic import cannot_write
+
+CHUNK_ROWS = 2_000_000
+KINDS = ("entity", "relation")
+
+
+class Spool(TripleEncoder):
+    """Takes what readers give an encoder, and writes it to a folder chunk by chunk."""
+
+    def __init__(self, folder: Path, *, first_chunk: int = 0, position: int = 0, num_triples: int = 0) -> None:
+        super().__init__()
+        self.folder, self.num_chunks, self.position, self.num_triples = folder, first_chunk, position, num_triples
+        self._waiting: list[tuple[pl.Series, pl.Series, pl.Series]] = []
+        self._num_waiting = 0
+
+    def add(self, heads: pl.Series, relations: pl.Series, tails: pl.Series) -> None:
+        if len(heads):
+            self._waiting.append((heads, relations, tails))
+            self._num_waiting += len(heads)
+            self.num_triples += len(heads)
+        if self._num_waiting >= CHUNK_ROWS:
+            self.flush()
+
+    def add_rows(self, rows: Sequence[tuple[str, str, str]]) -> None:
+        if rows:
+            frame = pl.DataFrame(rows, schema=["h", "r", "t"], orient="row")
+            self.add(frame["h"], frame["r"], frame["t"])
+
+    def flush(self) -> None:
+        """Writes what waits as one chunk."""
+        if not self._waiting:
+            return
+        heads, relations, tails = (
+            pl.concat([part.rename("name") for part in column]) for column in zip(*self._waiting, strict=True)
+        )
+        self._waiting, self._num_waiting = [], 0
+        num = len(heads)
+        # Head and tail in turns, so that "first appearance" runs along the lines.
+        ends = pl.concat([heads, tails]).gather(np.arange(2 * num).reshape(2, num).T.ravel())
+        triples = np.empty((num, 3), dtype=np.int32)
+        triples[:, [0, 2]] = self._numbered(ends, "entity").reshape(num, 2)
+        triples[:, 1] = self._numbered(relations, "relation")
+        self._write_triples([triples])
+        self.position += 2 * num
+        self.num_chunks += 1
+
+    def add_known(self, names: Mapping[str, Iterable[list[str]]], triples: Iterable[NDArray[np.integer]]) -> None:
+        """A chunk whose local numbers are ids already: a store that is added to keeps its ids, all at the front."""
+        self.flush()
+        most = 0
+        for kind in KINDS:
+            start = 0
+            for part, batch in enumerate(names[kind]):
+                local = np.arange(start, start + len(batch))
+                self._write_names(pl.Series("name", batch, dtype=pl.String), local, local, kind, part)
+                start += len(batch)
+            most = max(most, start)
+        self.num_triples += self._write_triples(triples)
+        self.position += most
+        self.num_chunks += 1
+
+    def _numbered(self, names: pl.Series, kind: str) -> NDArray[np.int32]:
+        is_first = names.is_first_distinct()
+        distinct = names.filter(is_first)
+        self._write_names(distinct, np.arange(len(distinct)), is_first.arg_true().to_numpy(), kind, 0)
+        table = pl.DataFrame({"name": distinct, "id": np.arange(len(distinct), dtype=np.int32)})
+        return names.to_frame().join(table, on="name", how="left", maintain_order="left")["id"].to_numpy()
+
+    def _write_names(
+        self, names: pl.Series, local: NDArray[np.integer], first: NDArray[np.integer], kind: str, part: int
+    ) -> None:
+        frame = pl.DataFrame(
+            {
+                "name": names,
+                "chunk": np.full(len(names), self.num_chunks, dtype=np.int32),
+                "local": local.astype(np.int32),
+                "seen": first.astype(np.int64) + self.position,
+            }
+        )
+        path = self.folder / f"chunk-{self.num_chunks}.{kind}.{part}.parquet"
+        with disk_errors(path):
+            frame.write_parquet(path, compression="lz4", statistics=False)
+
+    def _write_triples(self, blocks: Iterable[NDArray[np.integer]]) -> int:
+        path = self.folder / f"chunk-{self.num_chunks}.triples.bin"
+        count = 0
+        with disk_errors(path), path.open("wb") as file:
+            for block in blocks:
+                np.ascontiguousarray(block, dtype="<i4").tofile(file)
+                count += len(block)
+        return count
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """What polars, numpy or the system say of a disk that does not take a file becomes one `DataError`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    except pl.exceptions.PolarsError as error:
+        raise DataError(f"can't write {path}: {str(error).splitlines()[0]}") from error

@@ -1,0 +1,109 @@
+"""Writing a generation of a store, and putting it in the place of the one before."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from gamma_kg.errors import DataError
+from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.relation_graph import EDGE_TYPES, relation_graph_parts
+from gamma_kg.graph.store.facts import EDGE_ARRAYS
+from gamma_kg.graph.store.layout import BUILDING, HEADER, LOCK, ArrayFolder, Header
+from gamma_kg.graph.store.names import write_vocabulary
+from gamma_kg.io.atomic import cannot_write
+from gamma_kg.io.lock import locked
+
+ARRAYS = "arrays"
+GENERATION = re.compile(r"[0-9a-f]{16}")
+
+
+def save_graph(kg: KnowledgeGraph, path: str | Path) -> None:
+    """Writes a graph as a store; one that is there already is replaced, in one step."""
+    store = Path(path)
+    if kg.path is not None:
+        raise DataError(f"the graph is a store already: copy the folder {kg.path}")
+    if kg.edges.num_edges != 2 * len(np.unique(kg.triples.numpy(), axis=0)):
+        raise DataError("a store holds each fact once: build the graph without keep_duplicates")
+    with writing(store):
+        with removed_on_failure(store):
+            shutil.rmtree(store / BUILDING, ignore_errors=True)
+            folder = ArrayFolder(store / BUILDING / ARRAYS)
+            write_edges(folder, "edges", kg.edges)
+            write_relation_graph(folder, kg.edges)
+            names = {kind: write_vocabulary(folder, getattr(kg, f"{plural}"), kind) for kind, plural in PLURAL.items()}
+        header = Header("", kg.num_entities, kg.num_relations, kg.num_triples, names)
+        commit(store, folder, header)
+
+
+PLURAL = {"entity": "entities", "relation": "relations"}
+
+
+@contextmanager
+def writing(store: Path) -> Iterator[None]:
+    """The lock on a store; a folder that is something else is refused."""
+    if store.exists() and not store.is_dir():
+        raise DataError(f"{store}: a file is there; choose another name for the store")
+    if store.is_dir() and not (store / HEADER).exists():
+        strangers = [entry.name for entry in store.iterdir() if entry.name not in (BUILDING, LOCK)]
+        if strangers:
+            raise DataError(f"{store}: a folder with other things in it ({strangers[0]}); choose another name")
+    with locked(store / LOCK, str(store)):
+        yield
+
+
+@contextmanager
+def removed_on_failure(store: Path) -> Iterator[None]:
+    """Work that can't be taken up again does not stay behind."""
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(store / BUILDING, ignore_errors=True)
+        raise
+
+
+def write_edges(folder: ArrayFolder, name: str, edges: Edges) -> None:
+    for array in EDGE_ARRAYS:
+        folder.write(f"{name}.{array}", getattr(edges, array).numpy())
+
+
+def write_relation_graph(folder: ArrayFolder, edges: Edges) -> None:
+    """The relation graph of the edges, written as it is computed."""
+    counts = [np.empty((0, len(EDGE_TYPES)), dtype=np.int64)]
+    with folder.writer("relation_graph.neighbour", np.int32) as neighbour:
+        for count_I4, part in relation_graph_parts(edges):
+            counts.append(count_I4)
+            neighbour.append(part)
+        folder.add(neighbour)
+    count_R4 = np.concatenate(counts)
+    is_group = count_R4 > 0
+    folder.write("relation_graph.node_ptr", np.append(0, is_group.sum(axis=1).cumsum()), np.int64)
+    folder.write("relation_graph.group_type", np.nonzero(is_group)[1], np.int32)
+    folder.write("relation_graph.group_ptr", np.append(0, count_R4[is_group].cumsum()), np.int64)
+
+
+def commit(store: Path, folder: ArrayFolder, header: Header) -> None:
+    """Names the generation after what is in it and makes it the store's; the one before is cleared away."""
+    told = " ".join(f"{name} {facts.sha256}" for name, facts in sorted(folder.arrays.items()))
+    generation = hashlib.sha256(told.encode()).hexdigest()[:16]
+    home = store / generation
+    try:
+        # The same content may be there already: as the store's own, or left over from a crash.
+        if not (home.exists() and (store / HEADER).exists() and Header.read(store).generation == generation):
+            shutil.rmtree(home, ignore_errors=True)
+            os.rename(folder.path, home)
+        replace(header, generation=generation, arrays=folder.arrays).write(store)
+    except OSError as found:
+        raise cannot_write(home, found) from found
+    for entry in store.iterdir():
+        if entry.name == BUILDING or (GENERATION.fullmatch(entry.name) and entry.name != generation):
+            shutil.rmtree(entry, ignore_errors=True)
