@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -144,3 +146,40 @@ def test_rules_live_as_long_as_their_graph() -> None:
     assert rules_of(kg) is rules_of(kg)
     empty = KnowledgeGraph(np.empty((0, 3), dtype=np.int64), ["a"], ["r"])
     assert not rules_of(empty).blocked(0, 0).any()
+
+
+ONTOLOGY = """
+@prefix : <http://pizza.example/#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:hasTopping a owl:ObjectProperty, owl:AsymmetricProperty ; rdfs:domain :Pizza ; rdfs:range :Topping .
+:hasBase a owl:FunctionalProperty .
+:Pizza owl:disjointWith :Topping . :Pizza rdfs:subClassOf :Food . :Topping rdfs:subClassOf :Food .
+:Ham rdfs:subClassOf :Topping . :Basil rdfs:subClassOf :Topping . :Cheese rdfs:subClassOf :Topping .
+:Margherita rdfs:subClassOf :Pizza ; :hasTopping :Basil , :Cheese ; :hasBase :Thin . :Roma rdfs:subClassOf :Pizza .
+:Roma :hasTopping :Ham ; :madeBy [ :name :Cook ] . :Thin rdfs:subClassOf :Food .
+"""
+
+
+def test_axioms_of_an_ontology_count_from_the_first_fact(tmp_path: Path, small_gamma: Gamma) -> None:
+    (tmp_path / "pizza.ttl").write_text(ONTOLOGY)
+    kg = KnowledgeGraph.from_file(tmp_path / "pizza.ttl")
+    rules = rules_of(kg)
+
+    def why_not(head: str, relation: str, tail: str) -> str:
+        found = rules.why_not(kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail))
+        inverse = kg.relation_id(relation) + kg.num_relations
+        assert found == rules.why_not(kg.entity_id(tail), inverse, kg.entity_id(head))
+        return (found or "").replace(":", "")
+
+    assert "the reverse is a fact" in why_not("Basil", "hasTopping", "Margherita")
+    assert "close a cycle" in why_not("Food", "subClassOf", "Ham")
+    assert "disjoint" in why_not("Ham", "subClassOf", "Pizza")
+    assert "no Topping, the range of" in why_not("Roma", "hasTopping", "Food")
+    assert "no Pizza, the domain of" in why_not("Ham", "hasTopping", "Cheese")
+    assert "has Thin already" in why_not("Margherita", "hasBase", "Ham")
+    assert not why_not("Roma", "hasTopping", "Cheese") and not why_not("Roma", "hasBase", "Thin")
+    answers = {p.name for p in small_gamma.predict(kg, head="Roma", relation="hasTopping")}
+    assert "Cheese" in {name.split(":")[-1] for name in answers}
+    assert not any(name.startswith("_:") for name in answers)
+    assert not any(p.name.startswith("_:") for p in small_gamma.predict(kg, head="Roma", relation="madeBy"))

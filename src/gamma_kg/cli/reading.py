@@ -52,6 +52,9 @@ class Reading:
     ] = None
     language: Annotated[str, typer.Option(help="RDF: languages of labels, best first, such as de,en.")] = "en"
     literals: Annotated[str, typer.Option(help="RDF literals: skip or as-entities.")] = "skip"
+    ontology: Annotated[
+        str, typer.Option(help="auto: OWL class expressions become relations, plumbing stays out; off: as it stands.")
+    ] = "auto"
     skip_bad_lines: Annotated[
         bool, typer.Option("--skip-bad-lines", help="Leave out what can't be read and report how much.")
     ] = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,8 @@ IdArray = npt.NDArray[np.int64]
 
 class TripleEncoder:
     """Takes batches of named triples and gives ids by first appearance: in a triple the head comes before the tail."""
+
+    can_drop = True  # what was added can be taken out again
 
     def __init__(self) -> None:
         self.entity_ids: dict[str, int] = {}
@@ -45,6 +47,20 @@ class TripleEncoder:
         if len(rows):
             self._batches.append(encoded)
             self.num_triples += len(rows)
+
+    def drop(self, things: Collection[str], properties: Collection[str]) -> None:
+        """Takes out all triples with one of the things at an end or one of the properties, and names left unused."""
+        whole = self.triples()
+        ends = [self.entity_ids[name] for name in things if name in self.entity_ids]
+        kinds = [self.relation_ids[name] for name in properties if name in self.relation_ids]
+        whole = whole[~(np.isin(whole[:, [0, 2]], ends).any(axis=1) | np.isin(whole[:, 1], kinds))]
+        for columns, ids in (([0, 2], self.entity_ids), ([1], self.relation_ids)):
+            used, renumbered = np.unique(whole[:, columns], return_inverse=True)
+            whole[:, columns] = renumbered.reshape(-1, len(columns))
+            names = list(ids)
+            ids.clear()
+            ids.update((names[i], at) for at, i in enumerate(used.tolist()))
+        self._batches, self.num_triples = [whole.astype(np.int32)], len(whole)
 
     def triples(self) -> IdArray:
         """All triples so far, int64 [n, 3]; empties the encoder's own store."""

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gamma_kg.data.ontology import OntologyReader
 from gamma_kg.errors import DataError, did_you_mean
 
 FORMATS = ("tsv", "csv", "txt", "parquet", "jsonl", "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "obo")
 LITERALS = ("skip", "as-entities")
+ONTOLOGY = ("auto", "off")
 KEPT_COMPLAINTS = 5
 
 
@@ -32,6 +34,8 @@ class ReadOptions:
     """Whether the first line of a table names its columns; by default looked at."""
     literals: Literal["skip", "as-entities"] = "skip"
     """What becomes of RDF triples whose object is a literal."""
+    ontology: Literal["auto", "off"] = "auto"
+    """Whether OWL class expressions become relations and its plumbing stays out (`data/ontology.py`)."""
     label_properties: Sequence[str] = ()
     """RDF: properties to take labels from before the usual ones, as IRIs or like skos:prefLabel."""
     languages: Sequence[str] = ("en",)
@@ -68,6 +72,8 @@ class ReadOptions:
         for name in ("null_values", "label_properties", "languages"):
             if isinstance(getattr(self, name), str):
                 raise DataError(f"{name} must be a list of texts, got {getattr(self, name)!r}")
+        if self.ontology not in ONTOLOGY:
+            raise DataError(f"ontology must be one of {', '.join(ONTOLOGY)}, got {self.ontology!r}")
         for name, least in (("limit", 1), ("page_size", 1), ("retries", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
@@ -95,6 +101,8 @@ class ReadReport:
     """The first few reasons why a line was left out."""
     notes: tuple[str, ...] = ()
     """What the reader decided by itself and a person should know."""
+    axioms: tuple[tuple[str, str, str], ...] = ()
+    """What an ontology says of its classes and properties: (kind, IRI, second IRI or "")."""
     doubts: tuple[str, ...] = ()
     """What the reader decided by itself and is nearly always right."""
 
@@ -121,6 +129,11 @@ class Tally:
     files: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    ontology: OntologyReader | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ontology = OntologyReader() if self.options.ontology == "auto" else None
+
     doubts: list[str] = field(default_factory=list)
 
     def bad(self, complaint: str) -> None:
@@ -141,5 +154,6 @@ class Tally:
             files=tuple(self.files),
             complaints=tuple(self.complaints),
             notes=tuple(self.notes),
+            axioms=() if self.ontology is None else tuple(self.ontology.axioms),
             doubts=tuple(self.doubts),
         )

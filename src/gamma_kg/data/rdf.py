@@ -53,6 +53,7 @@ class QuadCollector:
         self._names = names
         self.scope = scope
         self._keeps_literals = tally.options.literals == "as-entities"
+        self._ontology = tally.ontology
         self._anonymous: dict[str, str] = {}
         self._batch: list[tuple[str, str, str]] = []
         self.tally = tally
@@ -64,10 +65,15 @@ class QuadCollector:
         if isinstance(object_, ox.Literal):
             if self._names.is_name(relation):
                 self._names.add_label(head, relation, object_.value, object_.language)
+            if self._ontology is not None:
+                self._ontology.take_literal(head, relation, object_.value)
             if not self._keeps_literals:
                 self.tally.literals_skipped += 1
                 return
-        self._batch.append((head, relation, self._name(object_)))
+        tail = self._name(object_)
+        if self._ontology is not None and self._ontology.takes(head, relation, tail):
+            return
+        self._batch.append((head, relation, tail))
         if len(self._batch) >= BATCH_ROWS:
             self.flush()
 

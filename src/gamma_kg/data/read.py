@@ -67,8 +67,13 @@ def read_into(
     if str(path).startswith("sparql:"):
         from gamma_kg.data.sparql import read_endpoint
 
-        return read_endpoint(str(path).removeprefix("sparql:"), encoder, tally)
-    return _read_files(find_files(path, tally.options, tally.notes), encoder, tally, names, scope)
+        names = read_endpoint(str(path).removeprefix("sparql:"), encoder, tally)
+    else:
+        names = _read_files(find_files(path, tally.options, tally.notes), encoder, tally, names, scope)
+    if tally.ontology is not None:
+        note = tally.ontology.finish(encoder)
+        tally.notes.extend([note] if note else [])
+    return names
 
 
 def read_options(choices: dict[str, Any]) -> ReadOptions:

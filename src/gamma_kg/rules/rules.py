@@ -2,8 +2,8 @@
 
 A candidate of the query (source, relation) stands for a fact. The fact contradicts the graph if it reverses a fact of
 a relation that never holds both ways, closes a cycle in a relation without cycles, links a thing with itself where
-none is, gives a second value where there is only one, or puts a thing into a role that its other roles rule out.
-Known facts never count as contradictions. N entities.
+none is, gives a second value where there is only one, or puts a thing into a role that its other roles rule out;
+or if it breaks an axiom of the ontology (`rules/axioms.py`). Known facts never count as contradictions. N entities.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, fact_of, inverse_of, is_inverse
+from gamma_kg.rules.axioms import Axioms
 from gamma_kg.rules.closure import Closures
 from gamma_kg.rules.patterns import Patterns, find_patterns
 from gamma_kg.rules.slots import Slots
@@ -34,6 +35,7 @@ class Rules:
         self.num_entities, self.num_relations = kg.num_entities, kg.num_relations
         self.entities, self.relations = kg.entities, kg.relations
         self.slots = Slots(kg)
+        self.axioms = Axioms(kg, self.closures)
 
     @cached_property
     def patterns(self) -> Patterns:
@@ -46,17 +48,19 @@ class Rules:
     def blocked(self, source: int, relation: int) -> BoolArray:
         """Candidates of the query that contradict a pattern, (N,)."""
         direct, inverse = self.direct(relation), self.inverse(relation)
-        patterns = self.patterns
         blocked = self.slots.excluded(inverse).copy()
+        for others in (self.axioms.against(inverse), self.axioms.disjoint_with(source, relation), self.axioms.is_blank):
+            if others is not None:
+                blocked |= others
         if self.has_single_answers(inverse):
             blocked |= self.slots.count(inverse) > 0
-        if patterns.is_acyclic[direct]:
+        if self.is_acyclic(direct):
             itself = blocked[source]
             blocked |= self.closures.reach(source, inverse)
             blocked[source] = itself
-        elif patterns.is_never_symmetric[direct]:
+        elif self.is_never_symmetric(direct):
             blocked[self._answers(source, inverse)] = True
-        if patterns.is_irreflexive[direct]:
+        if self.is_irreflexive(direct):
             blocked[source] = True
         blocked[self._answers(source, relation)] = False
         return blocked
@@ -69,14 +73,17 @@ class Rules:
         if answer in self._answers(source, relation):
             return None
         if source == answer:
-            if patterns.is_irreflexive[direct]:
-                return f"{name} never links a thing with itself ({_of(patterns.loops[direct], patterns.facts[direct])})"
-        elif patterns.is_never_symmetric[direct] and answer in self._answers(source, inverse):
-            seen = _of(patterns.reversed[direct], patterns.proper[direct])
-            return f"the reverse is a fact, and {name} never holds both ways ({seen})"
-        elif patterns.is_acyclic[direct] and self.closures.reach(source, inverse)[answer]:
-            seen = _of(patterns.cyclic[direct], patterns.leading[direct])
-            return f"it would close a cycle, and {name} has none ({seen})"
+            if self.is_irreflexive(direct):
+                return self._said(f"{name} never links a thing with itself", patterns.loops, patterns.facts, direct)
+        elif self.is_never_symmetric(direct) and answer in self._answers(source, inverse):
+            text = f"the reverse is a fact, and {name} never holds both ways"
+            return self._said(text, patterns.reversed, patterns.proper, direct)
+        elif self.is_acyclic(direct) and self.closures.reach(source, inverse)[answer]:
+            text = f"it would close a cycle, and {name} has none"
+            return self._said(text, patterns.cyclic, patterns.leading, direct)
+        against = self._against_axioms(source, relation, answer)
+        if against is not None:
+            return against
         against = self.against_another(source, relation) or self.against_another(answer, inverse)
         if against is not None:
             return against
@@ -98,17 +105,47 @@ class Rules:
         found = f"{thing} has {self.entities[int(known[0])]} already"
         return f"{found}, and {name} has {single} ({self._several(relation)})"
 
+    def is_never_symmetric(self, direct: int) -> bool:
+        return bool(self.patterns.is_never_symmetric[direct]) or self.axioms.says("asymmetric", direct)
+
+    def is_acyclic(self, direct: int) -> bool:
+        return bool(self.patterns.is_acyclic[direct]) or direct in self.axioms.acyclic
+
+    def is_irreflexive(self, direct: int) -> bool:
+        declared = self.axioms.says("irreflexive", direct) or self.axioms.says("asymmetric", direct)
+        return bool(self.patterns.is_irreflexive[direct]) or declared or direct in self.axioms.acyclic
+
     def has_single_answers(self, relation: int) -> bool:
         """Whether a query with this relation id has at most one answer."""
         is_read_back = is_inverse(relation, self.num_relations)
         holds = self.patterns.is_inverse_functional if is_read_back else self.patterns.is_functional
-        return bool(holds[self.direct(relation)])
+        kind = "inverse functional" if is_read_back else "functional"
+        return bool(holds[self.direct(relation)]) or self.axioms.says(kind, self.direct(relation))
 
     def inverse(self, relation: int) -> int:
         return inverse_of(relation, self.num_relations)
 
     def direct(self, relation: int) -> int:
         return direct_of(relation, self.num_relations)
+
+    def _against_axioms(self, source: int, relation: int, answer: int) -> str | None:
+        axioms, direct = self.axioms, self.direct(relation)
+        if axioms.is_blank is not None and (axioms.is_blank[source] or axioms.is_blank[answer]):
+            return "a blank node has no name that a fact could be told by"
+        head, _, tail = fact_of(source, relation, answer, self.num_relations)
+        for slot, entity, kind in ((direct, head, "domain"), (self.inverse(direct), tail, "range")):
+            outside = axioms.against(slot)
+            if outside is not None and outside[entity]:
+                wanted = self.entities[axioms.ends[slot]]
+                return f"{self.entities[entity]} is no {wanted}, the {kind} of {self.relations[direct]}"
+        for start, asked, end in ((head, direct, tail), (tail, self.inverse(direct), head)):
+            disjoint = axioms.disjoint_with(start, asked)
+            if disjoint is not None and disjoint[end]:
+                return f"the classes of {self.entities[start]} and {self.entities[end]} are disjoint"
+        return None
+
+    def _said(self, text: str, count: IntArray, of: IntArray, direct: int) -> str:
+        return f"{text} ({_of(count[direct], of[direct])})"
 
     def _several(self, slot: int) -> str:
         patterns, direct = self.patterns, self.direct(slot)

@@ -28,6 +28,8 @@ KINDS = ("entity", "relation")
 class Spool(TripleEncoder):
     """Takes what readers give an encoder, and writes it to a folder chunk by chunk."""
 
+    can_drop = False  # it is on disk already
+
     def __init__(self, folder: Path, *, first_chunk: int = 0, position: int = 0, num_triples: int = 0) -> None:
         super().__init__()
         self.folder, self.num_chunks, self.position, self.num_triples = folder, first_chunk, position, num_triples

@@ -1,0 +1,109 @@
+"""What an ontology says against a fact: kinds of properties, domain and range, disjoint classes, hierarchies by name.
+
+Axioms come with the graph's report (`data/ontology.py`) by IRI. Some properties need none: whatever a file says,
+`rdfs:subClassOf` has no cycles. Classes are followed over `rdf:type` and `rdfs:subClassOf`. N entities.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import inverse_of
+from gamma_kg.rules.bounds import at_least
+from gamma_kg.rules.closure import Closures
+
+BoolArray = NDArray[np.bool_]
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+OBO = "http://purl.obolibrary.org/obo/"
+SUBCLASS = RDFS + "subClassOf"
+# Relations by which a thing has a type, and a type a wider one; IRIs, and the usual names where there are none.
+TYPES = {RDF + "type", "rdf:type", "type", "a", "instance of", "instance_of", "P31", "is instance of"}
+WIDER = {SUBCLASS, "rdfs:subClassOf", "subclass of", "subclass_of", "P279", "is a", "is_a", "isa", "hypernym"}
+ACYCLIC = {SUBCLASS, RDFS + "subPropertyOf", SKOS + "broader", SKOS + "narrower", OBO + "BFO_0000050"}
+# A domain or range counts against a candidate only where the graph keeps to it.
+MIN_KEPT_TO = 0.9
+MIN_FILLERS = 2
+
+
+class Axioms:
+    """The axioms of one graph by id, asked query by query."""
+
+    def __init__(self, kg: KnowledgeGraph, closures: Closures) -> None:
+        self._closures, self._num_relations = closures, kg.num_relations
+        relation_ids = {kg.relations.identifier(r): r for r in range(kg.num_relations)}
+        self.types = [r for name, r in relation_ids.items() if name in TYPES]
+        self.wider = [r for name, r in relation_ids.items() if name in WIDER]
+        self.acyclic = {r for name, r in relation_ids.items() if name in ACYCLIC}
+        self.kinds: dict[str, set[int]] = {}
+        self.ends: dict[int, int] = {}  # slot → class that its fillers belong to
+        self.disjoint: dict[int, set[int]] = {}
+        for kind, first, second in () if kg.report is None else kg.report.axioms:
+            if kind in ("domain", "range"):
+                if first in relation_ids and second in kg.entities:
+                    slot = relation_ids[first]
+                    slot = slot if kind == "domain" else inverse_of(slot, kg.num_relations)
+                    self.ends.setdefault(slot, kg.entity_id(second))
+            elif kind == "disjoint":
+                if first in kg.entities and second in kg.entities:
+                    a, b = kg.entity_id(first), kg.entity_id(second)
+                    self.disjoint.setdefault(a, set()).add(b)
+                    self.disjoint.setdefault(b, set()).add(a)
+            elif first in relation_ids:
+                self.kinds.setdefault(kind, set()).add(relation_ids[first])
+        self.is_blank = _blank(kg)
+        self.members = lru_cache(maxsize=256)(self._members)
+        self.excluded = lru_cache(maxsize=256)(self._excluded)
+
+    def says(self, kind: str, relation: int) -> bool:
+        """Whether a direct relation is declared `kind`."""
+        return relation in self.kinds.get(kind, ())
+
+    def against(self, slot: int) -> BoolArray | None:
+        """Entities that domain or range keep out of a slot, (N,); None if nothing is said or kept to."""
+        return self.excluded(slot) if slot in self.ends else None
+
+    def disjoint_with(self, source: int, relation: int) -> BoolArray | None:
+        """For a query about types or wider classes: classes that exclude those of the source, (N,)."""
+        if not self.disjoint or relation not in (*self.types, *self.wider):
+            return None
+        above = self._closures.reach(source, *self.types, *self.wider)
+        excluding = {other for one in np.flatnonzero(above).tolist() for other in self.disjoint.get(one, ())}
+        if not excluding:
+            return None
+        below = np.zeros_like(above)
+        for other in excluding:
+            below |= self._closures.reach(other, *(inverse_of(r, self._num_relations) for r in self.wider))
+        return below & ~above
+
+    def _members(self, type_: int) -> BoolArray:
+        """A class, all below it, and all of these types, (N,)."""
+        down = [inverse_of(r, self._num_relations) for r in (*self.wider, *self.types)]
+        return self._closures.reach(type_, *down)
+
+    def _excluded(self, slot: int) -> BoolArray:
+        inside = self.members(self.ends[slot])
+        is_typed = np.zeros_like(inside)
+        for relation in (*self.types, *self.wider):
+            is_typed[self._closures.pairs(relation)[0]] = True
+        for relation in self.wider:  # a class at the top has no wider one
+            is_typed[self._closures.pairs(relation)[1]] = True
+        fillers = np.unique(self._closures.pairs(slot)[0])
+        fillers = fillers[is_typed[fillers]]
+        kept_to = int(inside[fillers].sum())
+        if kept_to < MIN_FILLERS or (kept_to < len(fillers) and float(at_least(kept_to, len(fillers))) < MIN_KEPT_TO):
+            return np.zeros_like(inside)
+        return is_typed & ~inside
+
+
+def _blank(kg: KnowledgeGraph) -> BoolArray | None:
+    """Entities that are blank nodes, (N,); None if names are plain or there are none."""
+    if not getattr(kg.entities, "has_terms", False) or kg.path is not None:
+        return None
+    blank = np.array([kg.entities.identifier(i).startswith("_:") for i in range(kg.num_entities)], dtype=bool)
+    return blank if blank.any() else None

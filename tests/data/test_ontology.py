@@ -1,0 +1,117 @@
+"""Ontologies: class expressions become relations, plumbing stays out, axioms are kept; other RDF is left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gamma_kg import DataError, KnowledgeGraph
+
+PREFIXES = """
+@prefix : <http://pizza.example/#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+"""
+PIZZA = (
+    PREFIXES
+    + """
+<http://pizza.example/> a owl:Ontology ; owl:imports <http://elsewhere.example/> .
+:hasTopping a owl:ObjectProperty, owl:AsymmetricProperty ; rdfs:domain :Pizza ; rdfs:range :Topping .
+:hasBase a owl:ObjectProperty, owl:FunctionalProperty .
+:editor a owl:AnnotationProperty .
+:Margherita a owl:Class ; :editor :somebody ; rdfs:subClassOf :Pizza ,
+    [ a owl:Restriction ; owl:onProperty :hasTopping ; owl:someValuesFrom :Mozzarella ] ,
+    [ a owl:Restriction ; owl:onProperty :hasTopping ; owl:allValuesFrom [ owl:unionOf ( :Mozzarella :Tomato ) ] ] ,
+    [ a owl:Restriction ; owl:onProperty [ owl:inverseOf :servedWith ] ; owl:someValuesFrom :Wine ] ,
+    [ a owl:Restriction ; owl:onProperty :hasTopping ; owl:onClass :Basil ; owl:minQualifiedCardinality 1 ] ,
+    [ a owl:Restriction ; owl:onProperty :hasTopping ; owl:onClass :Ham ; owl:minQualifiedCardinality 0 ] .
+:CheesyPizza owl:equivalentClass [ a owl:Class ; owl:intersectionOf ( :Pizza
+    [ a owl:Restriction ; owl:onProperty :hasTopping ; owl:someValuesFrom :Cheese ] ) ] .
+:Spicy owl:equivalentClass [ owl:unionOf ( :Hot :Medium ) ] .
+:Country owl:equivalentClass [ owl:oneOf ( :Italy :France ) ] .
+:dinner a [ a owl:Restriction ; owl:onProperty :hasDrink ; owl:hasValue :water ] .
+[] a owl:AllDisjointClasses ; owl:members ( :Pizza :Topping :Wine ) .
+:Mozzarella rdfs:subClassOf :Cheese . :Cheese owl:disjointWith :Tomato .
+:Old a owl:Class ; owl:deprecated true ; rdfs:subClassOf :Pizza .
+:Newer rdfs:subClassOf :Old , :Pizza .
+[] a owl:Axiom ; owl:annotatedSource :Margherita ; owl:annotatedProperty rdfs:subClassOf ; owl:annotatedTarget :Pizza .
+"""
+)
+
+
+def facts(path: Path, **options: str) -> set[tuple[str, str, str]]:
+    kg = KnowledgeGraph.from_file(path, **options)
+    word = [kg.entities.identifier(i).rsplit("#")[-1] for i in range(kg.num_entities)]
+    verb = [kg.relations.identifier(i).rsplit("#")[-1] for i in range(kg.num_relations)]
+    return {(word[h], verb[r], word[t]) for h, r, t in kg.triples.tolist()}
+
+
+@pytest.fixture
+def pizza(tmp_path: Path) -> Path:
+    path = tmp_path / "pizza.ttl"
+    path.write_text(PIZZA)
+    return path
+
+
+def test_class_expressions_become_facts_and_nothing_else_is_left(pizza: Path) -> None:
+    assert facts(pizza) == {
+        ("Margherita", "subClassOf", "Pizza"),
+        ("Margherita", "hasTopping", "Mozzarella"),
+        ("Margherita", "hasTopping", "Basil"),
+        ("Wine", "servedWith", "Margherita"),
+        ("CheesyPizza", "subClassOf", "Pizza"),
+        ("CheesyPizza", "hasTopping", "Cheese"),
+        ("Hot", "subClassOf", "Spicy"),
+        ("Medium", "subClassOf", "Spicy"),
+        ("Italy", "type", "Country"),
+        ("France", "type", "Country"),
+        ("dinner", "hasDrink", "water"),
+        ("Mozzarella", "subClassOf", "Cheese"),
+        ("Newer", "subClassOf", "Pizza"),
+    }
+
+
+def test_axioms_and_what_was_left_out_are_reported(pizza: Path) -> None:
+    kg = KnowledgeGraph.from_file(pizza)
+    assert kg.report is not None
+    found = {(kind, a.rsplit("#")[-1], b.rsplit("#")[-1]) for kind, a, b in kg.report.axioms}
+    assert found == {
+        ("asymmetric", "hasTopping", ""),
+        ("functional", "hasBase", ""),
+        ("domain", "hasTopping", "Pizza"),
+        ("range", "hasTopping", "Topping"),
+        ("disjoint", "Pizza", "Topping"),
+        ("disjoint", "Pizza", "Wine"),
+        ("disjoint", "Topping", "Wine"),
+        ("disjoint", "Cheese", "Tomato"),
+    }
+    assert any("read as an ontology: 10 facts" in note and "1 obsolete" in note for note in kg.report.notes)
+
+
+def test_off_keeps_the_file_as_it_stands(pizza: Path) -> None:
+    found = facts(pizza, ontology="off")
+    assert any(head.startswith("_:") for head, _, _ in found)
+    assert ("Newer", "subClassOf", "Old") in found and ("Margherita", "type", "Class") in found
+    with pytest.raises(DataError, match="ontology must be one of auto, off"):
+        facts(pizza, ontology="on")
+
+
+def test_blank_nodes_that_are_things_stay(tmp_path: Path) -> None:
+    path = tmp_path / "people.ttl"
+    path.write_text(PREFIXES + "_:somebody :knows :ann . :ann :knows [ :knows :bob ] . :ann a :Person .")
+    found = facts(path)
+    assert len(found) == 4 and ("_:somebody", "knows", "ann") in found and ("ann", "type", "Person") in found
+
+
+def test_a_list_that_bites_its_own_tail_ends(tmp_path: Path) -> None:
+    path = tmp_path / "loop.ttl"
+    loop = "_:l rdf:first :B ; rdf:rest _:l . :A owl:equivalentClass _:x . _:x owl:intersectionOf _:l ."
+    path.write_text(PREFIXES + loop)
+    assert facts(path) == {("A", "subClassOf", "B")}
+    path.write_text(PREFIXES + ":A owl:equivalentClass _:x . _:x owl:intersectionOf ( _:x :B ) .")
+    assert facts(path) == {("A", "subClassOf", "B")}
+    bomb = "".join(f"_:x{i} owl:intersectionOf ( _:x{i + 1} _:x{i + 1} ) . " for i in range(60))
+    path.write_text(f"{PREFIXES} :A rdfs:subClassOf _:x0 . {bomb} _:x60 owl:intersectionOf ( :B ) .")
+    assert facts(path) == {("A", "subClassOf", "B")}
