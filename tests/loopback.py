@@ -89,7 +89,13 @@ class _SparqlHandler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         server = self.server
         server.requests += 1
-        query = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())["query"][0]
+        form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        if "update" in form:
+            server.store.update(form["update"][0])
+            self.send_response(204)
+            self.end_headers()
+            return
+        query = form["query"][0]
         if server.is_silent:
             server.never.wait(5)
             return

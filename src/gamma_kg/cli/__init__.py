@@ -31,6 +31,7 @@ from gamma_kg.cli import (
     queries,
     report,
     select,
+    write_back,
 )
 from gamma_kg.cli.saying import be_quiet
 from gamma_kg.errors import GammaError
@@ -68,6 +69,7 @@ app.command("predict")(predict.predict)
 app.command("ask")(ask.ask)
 app.command("describe")(describe.describe)
 app.command("complete")(complete.complete)
+app.command("write-back")(write_back.write_back)
 app.command("explain")(explain.explain)
 app.command("index")(index.index)
 app.command("info")(info.info)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 GraphArgument = Annotated[
     str,
-    typer.Argument(help="A file or folder of facts, `-` (standard input), `sparql:URL`, or `demo`."),
+    typer.Argument(help="A file or folder of facts, `-` (standard input), `sparql:URL`, `neo4j://…`, or `demo`."),
 ]
 
 

@@ -19,6 +19,7 @@ from gamma_kg.data.formats import find_files, find_format
 from gamma_kg.data.frames import add_frame, read_parquet, three_columns
 from gamma_kg.data.json_lines import read_json_lines
 from gamma_kg.data.names import RdfNames
+from gamma_kg.data.neo4j_graphs import is_address, read_database
 from gamma_kg.data.obo import read_obo
 from gamma_kg.data.options import ReadOptions, ReadReport, Tally
 from gamma_kg.data.progress import reading_progress
@@ -43,7 +44,7 @@ class EncodedTriples:
 
 
 def read_triples(path: str | Path, *, columns: Sequence[str | int] | None = None, **choices: Any) -> EncodedTriples:
-    """Reads a file, a folder of files, `-` (standard input) or `sparql:URL`; `choices` are those of `ReadOptions`."""
+    """Reads a file, a folder, `-` (standard input), `sparql:URL` or `neo4j://…`; choices are those of `ReadOptions`."""
     options = read_options({"columns": columns, **choices})
     tally = Tally(options)
     encoder = TripleEncoder()
@@ -68,6 +69,8 @@ def read_into(
         from gamma_kg.data.sparql import read_endpoint
 
         names = read_endpoint(str(path).removeprefix("sparql:"), encoder, tally)
+    elif is_address(str(path)):
+        names = read_database(str(path), encoder, tally)
     else:
         names = _read_files(find_files(path, tally.options, tally.notes), encoder, tally, names, scope)
     if tally.ontology is not None:

@@ -79,17 +79,20 @@ def _page(url: str, query: str, tally: Tally) -> tuple[list[tuple[object, ox.Nam
 
 
 def _fetch(url: str, query: str, tally: Tally) -> bytes:
-    """One request, again after a growing wait if the server is busy or silent."""
-    options = tally.options
     request = Request(
         url,
         data=urlencode({"query": query}).encode(),
         headers={"Accept": RESULTS, "User-Agent": "gamma-kg", "Content-Type": "application/x-www-form-urlencoded"},
     )
-    wait = FIRST_WAIT_SECONDS
-    for attempt in range(options.retries + 1):
+    return with_retries(request, tally.options.timeout, tally.options.retries)
+
+
+def with_retries(request: Request, timeout: float, retries: int) -> bytes:
+    """One request, again after a growing wait if the server is busy or silent."""
+    wait, url = FIRST_WAIT_SECONDS, request.full_url
+    for attempt in range(retries + 1):
         try:
-            return send(request, options.timeout)
+            return send(request, timeout)
         except HTTPError as error:
             reason = f"HTTP {error.code} {error.reason}"
             if 300 <= error.code < 400:
@@ -99,9 +102,9 @@ def _fetch(url: str, query: str, tally: Tally) -> bytes:
         except (URLError, TimeoutError, ConnectionError, HTTPException, socket.gaierror) as error:
             cause = error.reason if isinstance(error, URLError) else error
             timed_out = isinstance(cause, TimeoutError)
-            reason = f"no answer within {options.timeout:g} s" if timed_out else str(cause) or type(cause).__name__
+            reason = f"no answer within {timeout:g} s" if timed_out else str(cause) or type(cause).__name__
             may_retry = True
-        if not may_retry or attempt == options.retries:
+        if not may_retry or attempt == retries:
             raise DataError(
                 f"{url}: {reason} (attempt {attempt + 1}, the last); check the address, or ask for smaller pages"
             )
