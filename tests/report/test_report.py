@@ -3,16 +3,18 @@ import io
 import json
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 from gamma_kg.data.catalog import GROUPS, PRETRAINING, catalog
+from gamma_kg.data.leakage import leakage_of
 from gamma_kg.drawing.charts import difference_bars, grouped_bars
 from gamma_kg.errors import ConfigError, DataError
 from gamma_kg.evaluation.store import FORMAT
-from gamma_kg.report.compare import compare
+from gamma_kg.report.compare import compare, compare_queries
 from gamma_kg.report.published import published
 from gamma_kg.report.render import FORMATS, render
-from gamma_kg.report.runs import leakage_groups, load_runs, paper_groups
+from gamma_kg.report.runs import Run, common_graphs, leakage_groups, load_runs, paper_groups
 from gamma_kg.report.tables import group_table, report_tables
 
 
@@ -82,7 +84,7 @@ def test_paired_comparison_counts_wins_ties_and_losses():
 
 
 def test_leakage_free_graphs_are_those_of_other_families():
-    groups = leakage_groups(list(catalog()))
+    groups = leakage_groups(list(catalog()), [Run("ours", "", "", {})])
     free = set(groups["leakage-free families"])
     assert {"nell-v1", "nl-100", "hm-1k", "mt1-tax", "metafam", "conceptnet100k", "nell23k", "nell995"} <= free
     assert not free & {"wn18rr-v1", "fb15k237-v1", "fb-25", "codex-s", "ilpc22-s", "wk-25", *PRETRAINING}
@@ -168,3 +170,51 @@ def test_sampled_results_are_marked(tmp_path):
 
 def test_group_names_are_those_of_the_catalogue():
     assert {entry.group for entry in catalog().values()} == set(GROUPS)
+
+
+def test_leakage_follows_from_what_each_model_was_trained_on():
+    assert leakage_of("metafam", PRETRAINING) == "free" and leakage_of("metafam", ("*",)) == "trained-on"
+    assert leakage_of("nl-0", PRETRAINING) == "free" and leakage_of("nl-0", (*PRETRAINING, "nell995")) == "related"
+    assert leakage_of("wn18rr-v1", ()) == "free" and leakage_of("wn18rr-v1", PRETRAINING) == "related"
+    assert leakage_of("db100k", ("dbpedia50.txt",)) == "related" and leakage_of("my own", ()) == "unknown"
+
+
+def test_graphs_that_a_model_was_trained_on_are_in_no_mean_and_no_test(tmp_path):
+    trained = {"name": "four", "hash": "four", "trained_on": [*PRETRAINING, "nell995"]}
+    one = write(tmp_path / "one", *(result(name, "ours", 0.5) for name in ("nl-0", "nell995", "fb15k237")))
+    two = write(
+        tmp_path / "two", *(result(name, "four", 0.4) | {"model": trained} for name in ("nl-0", "nell995", "fb15k237"))
+    )
+    runs = load_runs([one, two])
+    assert common_graphs(runs) == ["nl-0"] and common_graphs(runs[:1]) == ["nl-0", "nell995"]
+    assert leakage_groups(common_graphs(runs), runs)["leakage-free families"] == []
+
+
+def test_only_a_result_that_left_triples_out_is_marked_as_a_sample(tmp_path):
+    limit = {"triples": 100, "seed": 0}
+    whole = result("nl-0", "ours", 0.5, limit=limit, triples=80, triples_in_split=80)
+    part = result("nl-50", "ours", 0.4, limit=limit, triples=100, triples_in_split=300)
+    table = report_tables(load_runs([write(tmp_path / "one", whole, part)]))[-1]
+    cells = {row[0]: row[2] for row in table.rows}
+    assert cells == {"nl-0": "0.500", "nl-50": "0.400*"}
+
+
+def test_queries_are_compared_where_both_runs_kept_their_ranks(tmp_path):
+    paths = []
+    for name, above in (("one", [0, 1, 3]), ("two", [1, 1, 9])):
+        paths.append(tmp_path / f"{name}.npz")
+        np.savez(paths[-1], above=above, tied=[0, 0, 0], total=[9, 9, 9])
+    queries, (low, high) = compare_queries(paths[:1], paths[1:])
+    mean = (1 - 0.5 + 0 + 0.25 - 0.1) / 3
+    assert queries == 3 and low <= mean <= high and low == 0.0
+    np.savez(paths[1], above=[1, 1, 9], tied=[0, 0, 0], total=[9, 9, 8])
+    assert compare_queries(paths[:1], paths[1:]) is None, "another filter, other queries"
+
+
+def test_sparse_sets_show_their_tails_beside_both_directions(tmp_path):
+    record = result("fb15k237-10", "ours", 0.2, tail={"mrr": 0.3, "hits@10": 0.4})
+    table = report_tables(load_runs([write(tmp_path / "one", record)]))[-1]
+    assert [row[:3] for row in table.rows] == [
+        ["fb15k237-10", "transductive", "0.200"],
+        ["fb15k237-10, tails", "", "0.300"],
+    ]

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gamma_kg.data.benchmark import Benchmark, Split
+from gamma_kg.data.leakage import leakage_of
 from gamma_kg.errors import ConfigError, NonFiniteScoreError, did_you_mean
 from gamma_kg.evaluation.evaluate import UNRANKED, RivalCounts, SplitRanker
 from gamma_kg.evaluation.metrics import adjusted_mean_rank_index, rank_metrics
@@ -122,13 +123,19 @@ def evaluate_benchmark(
         partial = _partial(store, label, options.split, key, len(plan), processes)
         counts = _rank(split, plan, model, options, partial, benchmark.name, processes, progress)
         result = _summary(benchmark, split, plan, counts, options, task)
-        result |= {"model": {"name": model.name, "hash": model.hash, "description": model.description}, "key": key}
+        result |= {"model": _described(model), "key": key, "leakage": leakage_of(benchmark.name, model.trained_on)}
         result |= _cost(partial.elapsed, len(plan), processes)
     result = _ordered(result | {"by": result.get("by", {}) | _strata(options.by, benchmark, split, plan, counts)})
     if store is not None and processes.is_first:
         store.save(label, result, counts)
         store.drop_partials(label, options.split)
     return result
+
+
+def _described(model: NamedModel) -> dict[str, Any]:
+    target = {"learnt_target": model.learnt_target} if model.learnt_target else {}
+    facts = {"name": model.name, "hash": model.hash, "description": model.description}
+    return {**facts, "trained_on": list(model.trained_on), **target}
 
 
 def _partial(store: ResultStore | None, name: str, split: str, key: str, size: int, processes: Processes) -> Partial:
@@ -223,7 +230,6 @@ def _summary(
         "distinct_queries": plan.num_distinct,
         "limit": {"triples": options.limit, "seed": options.seed} if options.limit else None,
         "graph": {"entities": split.num_entities, "relations": split.num_relations, "triples": len(split.graph)},
-        "leakage": entry.leakage if entry else "unknown",
         "filter": "published" if options.published_filter else "own",
         "data_hash": benchmark.data_hash(options.split, published_filter=options.published_filter),
     }

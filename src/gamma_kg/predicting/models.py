@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gamma_kg.data.leakage import ULTRA_TRAINED_ON
 from gamma_kg.errors import CheckpointError, did_you_mean
 from gamma_kg.nn.config import PRESETS
 from gamma_kg.predicting.gamma import Gamma
@@ -25,6 +26,10 @@ class NamedModel:
     hash: str
     scorer: Predictor
     description: str
+    trained_on: tuple[str, ...] = ()
+    """Training graphs, those of the weights it began from among them; adapting and fine-tuning count."""
+    learnt_target: str | None = None
+    """The graph it was adapted or fine-tuned to, on which it is not zero-shot."""
 
 
 def resolve_model(name: str | Path | None) -> NamedModel:
@@ -60,7 +65,21 @@ def _of(name: str, scorer: Predictor, description: str) -> NamedModel:
 
 def _of_gamma(name: str, gamma: Gamma) -> NamedModel:
     facts = [f"{' & '.join(gamma.config.branches)}, {gamma.num_parameters:,} parameters", *_origin(gamma.provenance)]
-    return _of(name, gamma, "; ".join(facts))
+    target = gamma.provenance.get("finetuned_on") or gamma.provenance.get("adapted", {}).get("graph")
+    trained_on = tuple(dict.fromkeys(_trained_on(gamma.provenance)))
+    return NamedModel(name, gamma.fingerprint(), gamma, "; ".join(facts), trained_on, target)
+
+
+def _trained_on(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """Names of all graphs that led to the weights: what the run was given, and what its start was given."""
+    yield from provenance.get("data", {})
+    if "init" in provenance:
+        yield from _trained_on(provenance["init"])
+    for start in provenance.get("mean_of", ()):
+        yield from _trained_on(start)
+    for stem, graphs in ULTRA_TRAINED_ON.items():
+        if f" {stem}.pth" in str(provenance.get("source", "")):
+            yield from graphs
 
 
 def _origin(provenance: Mapping[str, Any]) -> Iterator[str]:

@@ -16,7 +16,7 @@ class Published:
     """`results[slug][model]`, `groups[model][group]`, `pattern_groups[model][pattern]`: MRR and Hits@10.
 
     `patterns[slug][pattern]`: relations with the pattern, and test triples of these relations.
-    `presets[preset]`: what the paper calls it in `groups`.
+    `presets[preset]`: what the paper calls it in `groups`. `others[model][group]`: mean MRR that other reports give.
     """
 
     source: str
@@ -26,6 +26,7 @@ class Published:
     pattern_groups: Mapping[str, Mapping[str, Metrics]]
     patterns: Mapping[str, Mapping[str, list[int]]]
     presets: Mapping[str, str]
+    others: Mapping[str, Mapping[str, float]]
 
 
 @functools.cache

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gamma_kg.data.catalog import GROUPS, PRETRAINING, catalog
+from gamma_kg.data.leakage import leakage_of
 from gamma_kg.errors import DataError
 from gamma_kg.evaluation.store import FORMAT, read_result
 from gamma_kg.predicting.models import BASELINES
@@ -22,6 +23,10 @@ class Run:
     model_hash: str
     description: str
     results: Mapping[str, Mapping[str, Any]]
+    trained_on: tuple[str, ...] = PRETRAINING
+    learnt_target: str | None = None
+    ranks: Mapping[str, Path] = field(default_factory=dict)
+    """Where the ranks of each graph's queries lie."""
 
     @property
     def is_baseline(self) -> bool:
@@ -34,7 +39,8 @@ class Run:
 def load_runs(folders: Sequence[Path], split: str = "test") -> list[Run]:
     """One run per model found in the folders. The same graph twice for one model is an error, never a choice."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    names: dict[str, tuple[str, str]] = {}
+    models: dict[str, Mapping[str, Any]] = {}
+    ranks: dict[str, dict[str, Path]] = {}
     for folder in folders:
         for path in _result_files(folder):
             result = read_result(path)
@@ -50,22 +56,33 @@ def load_runs(folders: Sequence[Path], split: str = "test") -> list[Run]:
                     "(other data or options); report one folder of each kind at a time"
                 )
             results[result["dataset"]] = result
-            names.setdefault(model["hash"], (model["name"], model.get("description", "")))
+            models.setdefault(model["hash"], model)
+            ranks.setdefault(model["hash"], {})[result["dataset"]] = path.parent / "ranks" / f"{path.stem}.npz"
     if not found:
         where = ", ".join(str(folder) for folder in folders)
         raise DataError(f"no results of the {split} split in {where}: run `gamma evaluate … --out DIR` first")
     runs = []
     for model_hash, results in found.items():
-        name, description = names[model_hash]
-        if sum(other[0] == name for other in names.values()) > 1:
+        model = models[model_hash]
+        name = model["name"]
+        if sum(other["name"] == name for other in models.values()) > 1:
             name = f"{name} {model_hash[:6]}"
-        runs.append(Run(name, model_hash, description, results))
+        is_baseline = name.partition(":")[0] in BASELINES
+        # Results of earlier versions do not say; all their models with weights were trained on the three.
+        trained_on = tuple(model.get("trained_on", () if is_baseline else PRETRAINING))
+        target = model.get("learnt_target")
+        found_ranks = ranks[model_hash]
+        runs.append(Run(name, model_hash, model.get("description", ""), results, trained_on, target, found_ranks))
     return runs
 
 
 def common_graphs(runs: Sequence[Run]) -> list[str]:
-    """Graphs that every run has, in the order of the catalogue; graphs it does not know come last."""
-    shared = set.intersection(*(set(run.results) for run in runs))
+    """Graphs that every run has and none was trained on, in the order of the catalogue; others come last.
+
+    The three pre-training graphs are out in any case: what one model learnt by heart says nothing of the others.
+    """
+    shared = set.intersection(*(set(run.results) for run in runs)) - set(PRETRAINING)
+    shared = {g for g in shared if all(leakage_of(g, run.trained_on) != "trained-on" for run in runs)}
     known = [slug for slug in catalog() if slug in shared]
     return known + sorted(shared - set(known))
 
@@ -77,12 +94,11 @@ def paper_groups(graphs: Sequence[str]) -> dict[str, list[str]]:
     return groups | {"total": reported}
 
 
-def leakage_groups(graphs: Sequence[str]) -> dict[str, list[str]]:
-    """Graphs of families without test triples in the pre-training graphs, and the rest."""
-    by_kind = {
-        kind: [g for g in graphs if g in catalog() and catalog()[g].leakage == kind] for kind in ("free", "related")
-    }
-    return {"leakage-free families": by_kind["free"], "families related to pre-training": by_kind["related"]}
+def leakage_groups(graphs: Sequence[str], runs: Sequence[Run]) -> dict[str, list[str]]:
+    """Graphs of families that no run has seen test triples of in training, and the rest."""
+    known = [g for g in graphs if g in catalog()]
+    free = [g for g in known if all(leakage_of(g, run.trained_on) == "free" for run in runs)]
+    return {"leakage-free families": free, "families related to training": [g for g in known if g not in free]}
 
 
 def runs_with_strata(runs: Sequence[Run], by: str) -> list[Run]:
