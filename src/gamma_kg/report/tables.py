@@ -78,11 +78,9 @@ def group_table(runs: Sequence[Run]) -> Table:
             figures = published().groups[model]
             full = [f"{figures[group][m]:.3f}" for group in groups for m in ("mrr", "hits@10")]
             rows.append([f"{model} (paper), all 53", *full])
-        for model, means in published().others.items():
-            cells = [
-                f"{means[group]:.3f}" if group in means and m == "mrr" else "" for group in groups for m in METRICS
-            ]
-            rows.append([f"{model} (its report), all graphs", *cells])
+        for model, reported in published().others.items():
+            theirs = [f"{reported[g]:.3f}" if g in reported and m == "mrr" else "" for g in groups for m in METRICS]
+            rows.append([f"{model} (its report), all graphs", *theirs])
     tuned = [f"{run.name} ({run.learnt_target})" for run in runs if run.learnt_target]
     note = "Means of per-graph figures, zero-shot; graphs that a model was trained on left out."
     if tuned:
@@ -123,8 +121,8 @@ def comparison_table(runs: Sequence[Run]) -> Table:
             theirs = [published().results[g][model]["mrr"] for g in graphs]
             if graphs:
                 rows.append([*_comparison(run.name, f"{model} (paper)", run.values(graphs), theirs), "", ""])
-    columns = ("first − second", "graphs", "wins", "ties", "losses", "mean ΔMRR", "95 % interval", "Wilcoxon p")
-    columns = (*columns, "queries", "interval over queries")
+    columns = ["first − second", "graphs", "wins", "ties", "losses", "mean ΔMRR", "95 % interval", "Wilcoxon p"]
+    columns += ["queries", "interval over queries"]
     note = (
         "MRR per graph, graphs that either was trained on left out. A difference below 0.0005 is a tie: published "
         "figures have three decimals. The first interval draws graphs, the second queries inside each graph."
