@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #endif
 
+#include "neighbourhood_face.h"
 #include "units.h"
 
 namespace nb = nanobind;
@@ -251,4 +252,5 @@ NB_MODULE(_native, module) {
     });
     define_kernels<float>(module, "_f32");
     define_kernels<double>(module, "_f64");
+    define_neighbourhoods(module);
 }

@@ -34,7 +34,7 @@ class CountingScorer:
         self.asked: list[tuple[int, int]] = []
         self.stop_after, self.poison = stop_after, poison
 
-    def scores(self, kg, sources, relations, memory=None):
+    def scores(self, kg, sources, relations, memory=None, local="off"):
         if self.stop_after is not None and len(self.asked) >= self.stop_after:
             raise KeyboardInterrupt
         pairs = list(zip(sources.tolist(), relations.tolist(), strict=True))

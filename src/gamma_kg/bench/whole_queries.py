@@ -21,9 +21,9 @@ def measure_queries(kg: KnowledgeGraph, preset: str, count: int, rounds: int, nu
     _ = kg.edges, kg.relation_graph  # made once per graph, not per query
     with threads(num_threads):
         started = time.perf_counter()
-        gamma.scores(kg, source, relation)
+        gamma.scores(kg, source, relation, local="off")
         first = time.perf_counter() - started
-        again = best_times({"scores": lambda: gamma.scores(kg, source, relation)}, rounds)["scores"]
+        again = best_times({"scores": lambda: gamma.scores(kg, source, relation, local="off")}, rounds)["scores"]
     passes = len(kg.direct(relation).unique())
     return {"queries per second": count / again, "ms per relation pass": 1e3 * max(first - again, 0.0) / passes}
 
@@ -32,12 +32,12 @@ def measure_memory(kg: KnowledgeGraph, preset: str, count: int) -> dict[str, flo
     """Peak memory of scoring a batch, in state tensors (B·N·D floats); None where the system does not tell."""
     gamma = Gamma.from_preset(preset)
     source, relation = distinct_queries(kg, count)
-    gamma.scores(kg, source, relation)  # relation states, edges and pools of memory are there before we measure
+    gamma.scores(kg, source, relation, local="off")  # relation states, edges and pools of memory are there
     state_bytes = count * kg.num_entities * gamma.config.dim * gamma.model.score.out.weight.element_size()
     # A budget that lets all queries into one batch.
     memory = state_bytes * 64
     assert batch_size(gamma.model, kg, memory) >= count
-    peak = peak_memory_of(lambda: gamma.scores(kg, source, relation, memory=memory))
+    peak = peak_memory_of(lambda: gamma.scores(kg, source, relation, memory=memory, local="off"))
     if peak is None:
         return None
     return {"queries": count, "bytes": peak, "state tensors": peak / state_bytes}
@@ -51,7 +51,7 @@ def measure_growth(sizes: list[int], preset: str, num_threads: int) -> list[dict
         kg = generated_graph(Counts(triples // 10, 100, triples))
         relation = torch.tensor([0])
         source = kg.triples[:1, 0]
-        query = partial(gamma.scores, kg, source, relation)
+        query = partial(gamma.scores, kg, source, relation, local="off")
         with threads(num_threads):
             query()  # makes edges, relation graph and relation states
             peak = peak_memory_of(query)

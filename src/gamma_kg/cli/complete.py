@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gamma_kg.cli.predict import MemoryOption, ModelOption, RulesOption
+from gamma_kg.cli.predict import LocalOption, MemoryOption, ModelOption, RulesOption
 from gamma_kg.cli.progress import progress_bar
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.errors import ConfigError
@@ -42,12 +42,14 @@ def complete(
     rules: RulesOption = True,
     model: ModelOption = None,
     memory: MemoryOption = None,
+    local: LocalOption = "auto",
 ) -> None:
     """Propose the most probable missing facts of the whole graph. Can be stopped with Ctrl-C and taken up again."""
     from gamma_kg.complete import complete as complete_graph
     from gamma_kg.errors import DataError
     from gamma_kg.io.rows import check_ending, write_rows
     from gamma_kg.predicting.models import resolve_model
+    from gamma_kg.predicting.switch import basis, local_triples
 
     seconds = None if budget is None else parse_budget(budget)
     if out is not None:
@@ -58,7 +60,7 @@ def complete(
     if calibrate:
         try:
             # A part of the budget: what this asks, the search can't ask any more.
-            print(f"gamma: {gamma.calibrate(kg, max_hidden=200)}", file=sys.stderr)
+            print(f"gamma: {gamma.calibrate(kg, max_hidden=200, local=local)}", file=sys.stderr)
         except DataError as error:
             print(f"gamma: probabilities stay as they are: {error}", file=sys.stderr)
     if seconds is not None:
@@ -78,6 +80,7 @@ def complete(
             rules=rules,
             progress=progress,
             memory=memory,
+            local=local,
         )
     if out is not None:
         write_rows(out, (asdict(fact) for fact in found.facts), kg)
@@ -86,7 +89,8 @@ def complete(
     asked = f"{found.queries_asked:,} of {found.queries_in_all:,} promising queries asked in {found.seconds:.0f} s"
     where = "" if out is None else f" in {out}"
     rest = "" if found.is_finished or out is None else "; the same command goes on from here"
-    print(f"gamma: {len(found.facts):,} facts{where}; {asked}{rest}", file=sys.stderr)
+    on = basis(local_triples(kg, local))
+    print(f"gamma: {len(found.facts):,} facts{where}; {asked}, answered from {on}{rest}", file=sys.stderr)
 
 
 def parse_budget(text: str) -> float:

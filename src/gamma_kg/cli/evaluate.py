@@ -67,6 +67,12 @@ def evaluate(
     data_dir: DataDirOption = None,
     memory: Annotated[str | None, typer.Option(help="Memory to use, such as 2GB.")] = None,
     json_lines: Annotated[bool, typer.Option("--json", help="One JSON object per graph on stdout.")] = False,
+    local: Annotated[
+        str,
+        typer.Option(
+            help="Rank answers from neighbourhoods: auto (on large graphs, as predict), or triples of each; off: never."
+        ),
+    ] = "off",
 ) -> None:
     """Rank the test triples of each set among all entities, known facts filtered out.
 
@@ -103,6 +109,7 @@ def evaluate(
         by=by or (),
         published_filter=published_filter,
         rules=rules,
+        local=local,
     )
     benchmarks = _find(datasets or [], group or [], data_dir, split)
     named = resolve_model(model)
@@ -112,6 +119,8 @@ def evaluate(
             print(f"model {named.name}: {named.description}; {split} split")
             if limit:
                 print(f"SAMPLE: at most {limit} triples of each set (seed {seed}), not the whole {split} split")
+            if local != "off":
+                print(f"LOCAL: answers from neighbourhoods (--local {local}), not from whole graphs")
             print(_row("graph", *COLUMNS, "fair", "mr", "amri", "queries", "s", "q/s"))
         results = []
         # An orderly stop saves what was ranked, like Ctrl-C does.

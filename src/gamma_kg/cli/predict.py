@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,6 +29,12 @@ MemoryOption = Annotated[
 RulesOption = Annotated[
     bool,
     typer.Option("--rules/--no-rules", help="Leave out what contradicts the patterns of the graph's own facts."),
+]
+LocalOption = Annotated[
+    str,
+    typer.Option(
+        "--local", help="Answer from the neighbourhood of the source: auto (on large graphs), off, or its triples."
+    ),
 ]
 
 
@@ -62,12 +68,14 @@ def predict(
     ] = False,
     rules: RulesOption = True,
     memory: MemoryOption = None,
+    local: LocalOption = "auto",
 ) -> None:
     """Give two of --head, --relation and --tail; the third is predicted and ranked. Or give a file of --queries."""
     from gamma_kg.errors import DataError
     from gamma_kg.io.rows import check_ending, identified, write_json_lines, write_tsv
     from gamma_kg.predicting.models import resolve_model
     from gamma_kg.predicting.query_files import answer_queries, answers_in_order, known_queries, read_queries
+    from gamma_kg.predicting.switch import basis, local_triples
 
     asked: list[tuple[str, Query]] = []
     complaints: list[str] | None = [] if reading.skip_bad_lines else None
@@ -86,7 +94,7 @@ def predict(
         say(f"skipped: {complaint}")
     gamma = resolve_model(model).scorer
     if calibrate:
-        say(str(gamma.calibrate(kg, max_hidden=200)))
+        say(str(gamma.calibrate(kg, max_hidden=200, local=local)))
     if out is not None:
         asked = asked or [("the query", (head, relation, tail))]
         with progress_bar("predicting", "queries") as progress:
@@ -101,30 +109,28 @@ def predict(
                 progress=progress,
                 memory=memory,
                 asserted=assert_,
+                local=local,
             )
-        say(f"{count:,} answers to {len(asked):,} queries in {out}")
+        say(f"{count:,} answers to {len(asked):,} queries in {out}, from {basis(local_triples(kg, local))}")
         return
+    options: dict[str, Any] = {
+        "top_k": top_k, "include_known": include_known, "rules": rules, "memory": memory, "local": local
+    }  # fmt: skip
     if queries is not None:
-        rows = answers_in_order(gamma, kg, asked, top_k=top_k, include_known=include_known, rules=rules, memory=memory)
+        rows = answers_in_order(gamma, kg, asked, **options)
         (write_json_lines if json_lines else write_tsv)(sys.stdout, identified(rows, kg))
         return
     query = (head, relation, tail)
-    predictions = gamma.predict(
-        kg,
-        head=head,
-        relation=relation,
-        tail=tail,
-        top_k=top_k,
-        include_known=include_known,
-        rules=rules,
-        memory=memory,
-    )
+    predictions = gamma.predict(kg, head=head, relation=relation, tail=tail, **options)
     if json_lines:
         for prediction in predictions:
             print(json.dumps(asdict(prediction), ensure_ascii=False))
     else:
         title = f"({', '.join(part or '?' for part in query)})"
-        print_predictions(predictions, f"{title} on {kg.num_triples:,} facts about {kg.num_entities:,} entities")
+        first = predictions[0] if predictions else None
+        near = f", from {basis(first.local, first.is_sampled)}" if first and first.local else ""
+        size = f"{kg.num_triples:,} facts about {kg.num_entities:,} entities"
+        print_predictions(predictions, f"{title} on {size}{near}")
 
 
 def print_predictions(predictions: list[Prediction], title: str) -> None:

@@ -21,9 +21,10 @@ from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, fact_of, inverse_of
 from gamma_kg.io.journal import Journal
-from gamma_kg.predicting.calibration import log_shares
+from gamma_kg.nn.answers import Answers
 from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.predicting.switch import Local, local_triples
 from gamma_kg.rules import rules_of
 from gamma_kg.rules.slots import Slots, choose_queries
 
@@ -32,6 +33,7 @@ KEPT_PER_QUERY = 10
 # Answers less probable than this are not checked from the other end.
 LEAST_PROBABILITY = 0.02
 CACHED_BYTES = 1 << 28
+LOCAL_ENTITIES = 10_000
 Found = tuple[int, int, int, float, float]  # head, relation, tail, probability, score
 
 
@@ -73,11 +75,13 @@ def complete(
     rules: bool = True,
     progress: Callable[[int, int], None] | None = None,
     memory: str | int | None = None,
+    local: Local = "auto",
 ) -> Completion:
     """The `top` most probable facts that `kg` does not hold: of these relations and about these entities, if given.
 
     Probabilities are calibrated if `model.calibrate(kg)` was called before. With a `journal` a run that was stopped,
-    or whose budget was used up, goes on where it ended. `progress` gets (queries asked, queries in all).
+    or whose budget was used up, goes on where it ended. `progress` gets (queries asked, queries in all). `local` as for
+    `predict`: proposals are the answers that it gives.
     """
     if top < 1:
         raise DataError(f"top must be at least 1, got {top}")
@@ -95,10 +99,10 @@ def complete(
         "min_probability": min_probability,
         "rules": rules,
     }
-    record = Journal(journal, run_fingerprint(model, kg, **options))
+    record = Journal(journal, run_fingerprint(model, kg, local, **options))
     found: list[Found] = [tuple(fact) for block in record.blocks for fact in block["facts"]]
     asked = sum(block["queries"] for block in record.blocks)
-    finder = _Finder(model, kg, slots, max(min_probability, LEAST_PROBABILITY), rules, memory)
+    finder = _Finder(model, kg, slots, max(min_probability, LEAST_PROBABILITY), rules, memory, local)
     finder.seen.update(fact[:3] for fact in found)
     try:
         while asked < len(queries) and not _is_over(started, budget_seconds):
@@ -118,6 +122,30 @@ def complete(
     return Completion(_ranked(kg, found)[:top], asked, len(queries), time.monotonic() - started)
 
 
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """The answers to a query, with what their shares are shares of."""
+
+    answers: Answers
+    known: Tensor
+    log_total: float
+
+    def of(self, entity: int) -> float:
+        """Log share of a candidate that is not known."""
+        return float(self.answers.at(torch.tensor([entity])).double()[0]) - self.log_total
+
+
+def best_fitting(answers: Answers, fits_N: Tensor, without: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Ids and scores of the best `count` candidates that fit; looks further until there are so many."""
+    wanted = 4 * count
+    while True:
+        index, score = answers.best(wanted, without)
+        fits = fits_N[index]
+        if int(fits.sum()) >= count or len(index) < wanted:
+            return index[fits][:count], score[fits][:count]
+        wanted *= 4
+
+
 class _Finder:
     """Turns queries into facts that fit, are not known, and hold from both ends."""
 
@@ -129,65 +157,71 @@ class _Finder:
         floor: float,
         rules: bool,
         memory: str | int | None,
+        local: Local,
     ) -> None:
         self._rules = rules_of(kg) if rules else None
-        self._model, self._kg, self._slots, self._floor, self._memory = model, kg, slots, floor, memory
-        self._calibration = model.calibration(kg)
+        self._model, self._kg, self._slots, self._floor = model, kg, slots, floor
+        self._memory, self._local = memory, local
+        self._calibration = model.calibration(kg, local)
         self.seen: set[tuple[int, int, int]] = set()
         # Many facts share their other end (every athlete's sport), so its shares are kept for a while.
-        self._other_ends: OrderedDict[tuple[int, int], NDArray[np.float32]] = OrderedDict()
+        self._other_ends: OrderedDict[tuple[int, int], Shares] = OrderedDict()
+        # A neighbourhood is small; the whole graph has a score and some branch weights per entity.
+        is_whole = local_triples(kg, local) is None
+        self._bytes = 4 * (1 + len(model.branch_names)) * (kg.num_entities if is_whole else LOCAL_ENTITIES)
         head, relation, tail = kg.triples.numpy().T
         self._has_loops = np.bincount(relation[head == tail], minlength=kg.num_relations) > 0
 
     def facts(self, queries: NDArray[np.int64]) -> list[Found]:
         """Facts that the queries (source, relation id) give and that no earlier call gave."""
         proposals: list[tuple[int, int, int, float, float]] = []
-        for source, asked, share_N, score_N in self._ask(queries):
-            proposals.extend(self._proposals(source, asked, share_N, score_N))
+        for source, asked, shares in self._ask(queries):
+            proposals.extend(self._proposals(source, asked, shares))
         opposite = np.array([(answer, self._inverse(asked)) for _, asked, answer, _, _ in proposals], dtype=np.int64)
         missing = [
             (a, r) for a, r in np.unique(opposite.reshape(-1, 2), axis=0).tolist() if (a, r) not in self._other_ends
         ]
-        for source, asked, share_N, _ in self._ask(np.array(missing, dtype=np.int64).reshape(-1, 2)):
-            self._other_ends[source, asked] = share_N.numpy().astype(np.float32)
+        for source, asked, shares in self._ask(np.array(missing, dtype=np.int64).reshape(-1, 2)):
+            self._other_ends[source, asked] = shares
         found = [self._checked(*proposal) for proposal in proposals]
-        while len(self._other_ends) * 4 * self._kg.num_entities > CACHED_BYTES:
+        while len(self._other_ends) > 1 and len(self._other_ends) * self._bytes > CACHED_BYTES:
             self._other_ends.popitem(last=False)
         return found
 
-    def _ask(self, queries: NDArray[np.int64]) -> Iterator[tuple[int, int, Tensor, Tensor]]:
-        """(source, relation id, log shares, scores) of each query; what is known has no share."""
+    def _ask(self, queries: NDArray[np.int64]) -> Iterator[tuple[int, int, Shares]]:
+        """(source, relation id, shares) of each query; what is known has no share."""
         if not len(queries):
             return
         asked = torch.from_numpy(queries)
-        for batch in self._model.score_batches(self._kg, asked[:, 0], asked[:, 1], memory=self._memory):
+        batches = self._model.score_batches(self._kg, asked[:, 0], asked[:, 1], memory=self._memory, local=self._local)
+        for batch in batches:
             for position, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
                 source, relation = queries[position].tolist()
-                score_N = batch.scores.score_BC[row].cpu()
-                known_N = torch.zeros(self._kg.num_entities, dtype=torch.bool)
-                known_N[self._kg.answers(source, relation)] = True
-                yield source, relation, log_shares(score_N[None], known_N[None])[0], score_N
+                answers, known = batch.answers(row), self._kg.answers(source, relation)
+                yield source, relation, Shares(answers, known, answers.log_total(known))
 
-    def _proposals(
-        self, source: int, asked: int, share_N: Tensor, score_N: Tensor
-    ) -> Iterator[tuple[int, int, int, float, float]]:
+    def _proposals(self, source: int, asked: int, shares: Shares) -> Iterator[tuple[int, int, int, float, float]]:
         """(source, asked, answer, probability, score) of the best answers that are new."""
-        fits_N = torch.from_numpy(self._slots.fits(self._inverse(asked))) & share_N.isfinite()
+        fits_N = torch.from_numpy(self._slots.fits(self._inverse(asked)))
+        without = shares.known
         if not self._has_loops[direct_of(asked, self._kg.num_relations)]:
-            fits_N[source] = False
+            without = torch.cat((without, torch.tensor([source])))
         if self._rules is not None:
-            fits_N &= ~torch.from_numpy(self._rules.blocked(source, asked))
-        best, index = share_N.masked_fill(~fits_N, -torch.inf).topk(min(KEPT_PER_QUERY, int(fits_N.sum())))
-        for answer, p in zip(index.tolist(), self._probability(source, asked, best.numpy()), strict=True):
+            fits_N = fits_N & ~torch.from_numpy(self._rules.blocked(source, asked))
+        index, score = best_fitting(shares.answers, fits_N, without, KEPT_PER_QUERY)
+        log_share = (score.double() - shares.log_total).numpy()
+        for answer, s, p in zip(
+            index.tolist(), score.tolist(), self._probability(source, asked, log_share), strict=True
+        ):
             fact = self._fact(source, asked, answer)
             if p < self._floor:
                 break
             if fact not in self.seen:
                 self.seen.add(fact)
-                yield source, asked, answer, p, float(score_N[answer])
+                yield source, asked, answer, p, s
 
     def _checked(self, source: int, asked: int, answer: int, probability: float, score: float) -> Found:
-        share = self._other_ends[answer, self._inverse(asked)][source]
+        share = self._other_ends[answer, self._inverse(asked)].of(source)
         other = self._probability(answer, self._inverse(asked), np.array([share], dtype=np.float64))[0]
         odds = np.mean([_log_odds(probability), _log_odds(other)])
         return (*self._fact(source, asked, answer), float(1 / (1 + np.exp(-odds))), score)

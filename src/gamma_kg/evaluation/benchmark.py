@@ -20,7 +20,9 @@ from gamma_kg.evaluation.store import FORMAT, Partial, ResultStore, result_key
 from gamma_kg.evaluation.strata import STRATIFIERS, stratify
 from gamma_kg.machine.memory import peak_memory_mb
 from gamma_kg.machine.processes import Processes
+from gamma_kg.predicting.background import FAR
 from gamma_kg.predicting.models import NamedModel
+from gamma_kg.predicting.switch import Local, rules, triples_for
 
 TASKS = ("both", "tail", "ultra", "relation")
 
@@ -44,6 +46,7 @@ class EvaluationOptions:
     published_filter: bool = False
     rules: bool = False
     """Rank last what contradicts the graph's own patterns, as `predict` leaves it out; the published tables do not."""
+    local: Local = "off"  # published figures are of whole graphs
 
     def __post_init__(self) -> None:
         if self.split not in ("valid", "test"):
@@ -52,6 +55,7 @@ class EvaluationOptions:
             raise ConfigError(f"no task {self.task!r}{did_you_mean(self.task, TASKS)}; tasks: {', '.join(TASKS)}")
         if self.limit is not None and self.limit < 1:
             raise ConfigError(f"limit must be at least 1, got {self.limit}")
+        triples_for(0, 0, self.local)  # refuses what it can't mean
         for name in self.by:
             if name not in STRATIFIERS:
                 hint = did_you_mean(name, STRATIFIERS)
@@ -104,6 +108,8 @@ def evaluate_benchmark(
         task=task,
         limit=[options.limit, options.seed] if options.limit else None,
         **({"rules": True} if options.rules else {}),
+        # What comes from whole graphs keeps the key that it always had.
+        **({} if options.local == "off" else {"local": [str(options.local), rules(), FAR]}),
     )
     store = ResultStore(out) if out is not None else None
     # Relations and entities of the same graph, with and without rules, may be ranked into the same folder.
@@ -184,8 +190,9 @@ def _ranker(
 ) -> Callable[[int, RivalCounts], int]:
     """A function that ranks batch `index` of the plan into the counts and says how many answers that were."""
     if isinstance(plan, RelationPlan):
-        return _steps(plan.batch, RelationRanker(model.scorer, split, memory=options.memory).rank)
-    ranker = SplitRanker(model.scorer, split, rules=options.rules, memory=options.memory)
+        rank = RelationRanker(model.scorer, split, memory=options.memory, local=options.local).rank
+        return _steps(plan.batch, rank)
+    ranker = SplitRanker(model.scorer, split, rules=options.rules, memory=options.memory, local=options.local)
     return _steps(plan.batch, ranker.rank)
 
 
@@ -229,6 +236,7 @@ def _summary(
         "queries": len(plan),
         "distinct_queries": plan.num_distinct,
         "limit": {"triples": options.limit, "seed": options.seed} if options.limit else None,
+        "local": triples_for(split.num_entities, len(split.graph), options.local),
         "graph": {"entities": split.num_entities, "relations": split.num_relations, "triples": len(split.graph)},
         "filter": "published" if options.published_filter else "own",
         "data_hash": benchmark.data_hash(options.split, published_filter=options.published_filter),

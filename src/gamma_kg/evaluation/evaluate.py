@@ -20,6 +20,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, is_inverse
 from gamma_kg.graph.known import KnownAnswers
 from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.predicting.switch import Local
 from gamma_kg.rules import rules_of
 
 IntArray = NDArray[np.int64]
@@ -60,9 +61,15 @@ class SplitRanker:
     """A scorer at work on one split: holds the graph and the filter, ranks batch by batch."""
 
     def __init__(
-        self, scorer: Predictor, split: Split, *, rules: bool = False, memory: str | int | None = None
+        self,
+        scorer: Predictor,
+        split: Split,
+        *,
+        rules: bool = False,
+        memory: str | int | None = None,
+        local: Local = "off",
     ) -> None:
-        self.scorer, self.split, self.memory, self.rules = scorer, split, memory, rules
+        self.scorer, self.split, self.memory, self.rules, self.local = scorer, split, memory, rules, local
         self.kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
         known = np.concatenate((split.known, split.queries))
         self.known = KnownAnswers.build(known, split.num_entities, split.num_relations)
@@ -70,7 +77,7 @@ class SplitRanker:
     def rank(self, batch: QueryBatch, counts: RivalCounts) -> None:
         """Write the rival counts of the batch's answers into `counts`."""
         source_B, relation_B = torch.from_numpy(batch.source), torch.from_numpy(batch.relation)
-        scores_BN = self.scorer.scores(self.kg, source_B, relation_B, memory=self.memory)
+        scores_BN = self.scorer.scores(self.kg, source_B, relation_B, memory=self.memory, local=self.local)
         finite_B = scores_BN.isfinite().all(dim=1)
         if not finite_B.all():
             row = int((~finite_B).nonzero()[0])
@@ -98,11 +105,12 @@ def rank_split(
     plan: QueryPlan | None = None,
     *,
     memory: str | int | None = None,
+    local: Local = "off",
     on_batch: Callable[[int], None] | None = None,
 ) -> RivalCounts:
     """Rank everything that is planned, in this process. `on_batch` hears how many answers each batch ranked."""
     plan = plan or QueryPlan.build(split)
-    ranker, counts = SplitRanker(scorer, split, memory=memory), RivalCounts.empty(len(plan))
+    ranker, counts = SplitRanker(scorer, split, memory=memory, local=local), RivalCounts.empty(len(plan))
     for batch in plan.batches():
         ranker.rank(batch, counts)
         if on_batch is not None:

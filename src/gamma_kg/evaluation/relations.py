@@ -21,6 +21,7 @@ from gamma_kg.evaluation.ranking import count_rivals
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.known import KnownAnswers
 from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.predicting.switch import Local
 
 IntArray = NDArray[np.int64]
 
@@ -76,8 +77,10 @@ class RelationPlan:
 class RelationRanker:
     """A scorer at work on one split, ranking relations."""
 
-    def __init__(self, scorer: Predictor, split: Split, *, memory: str | int | None = None) -> None:
-        self.scorer, self.split, self.memory = scorer, split, memory
+    def __init__(
+        self, scorer: Predictor, split: Split, *, memory: str | int | None = None, local: Local = "off"
+    ) -> None:
+        self.scorer, self.split, self.memory, self.local = scorer, split, memory, local
         self.kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
         head, relation, tail = np.concatenate((split.known, split.queries)).T
         # Tails take the place of relations and relations that of answers: the relations known between two entities.
@@ -87,7 +90,8 @@ class RelationRanker:
     def rank(self, batch: HeadBatch, counts: RivalCounts) -> None:
         """Write the rival counts of the batch's triples into `counts`."""
         relation_R = torch.arange(self.split.num_relations)
-        scores_RN = self.scorer.scores(self.kg, torch.full_like(relation_R, batch.head), relation_R, memory=self.memory)
+        source_R = torch.full_like(relation_R, batch.head)
+        scores_RN = self.scorer.scores(self.kg, source_R, relation_R, memory=self.memory, local=self.local)
         scores_AR = scores_RN[:, torch.from_numpy(batch.tail)].T
         if not scores_AR.isfinite().all():
             at = int((~scores_AR.isfinite()).any(dim=1).nonzero()[0])

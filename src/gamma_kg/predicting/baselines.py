@@ -21,6 +21,7 @@ from gamma_kg.machine.memory import budget
 from gamma_kg.nn.model import Scores
 from gamma_kg.predicting.inference import ScoreBatch, check_queries
 from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.predicting.switch import Local
 
 RESTART = 0.15
 ITERATIONS = 30
@@ -42,7 +43,12 @@ class GraphScorer(Predictor):
         return hashlib.sha256(self._name.encode()).hexdigest()
 
     def score_batches(
-        self, kg: KnowledgeGraph, source_Q: Tensor, relation_Q: Tensor, memory: str | int | None = None
+        self,
+        kg: KnowledgeGraph,
+        source_Q: Tensor,
+        relation_Q: Tensor,
+        memory: str | int | None = None,
+        local: Local = "auto",
     ) -> Iterator[ScoreBatch]:
         check_queries(kg, source_Q, relation_Q)
         if kg not in self._prepared:

@@ -175,10 +175,9 @@ def _ask(score_queries: ScoreQueries, rest: KnowledgeGraph, hidden: IntArray) ->
     asked = torch.from_numpy(queries)
     for batch in score_queries(rest, asked[:, 0], asked[:, 1]):
         for query, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
-            known_N = torch.zeros(rest.num_entities, dtype=torch.bool)
-            known_N[rest.answers(int(queries[query, 0]), int(queries[query, 1]))] = True
-            share_N = log_shares(batch.scores.score_BC[row : row + 1].cpu(), known_N[None])[0]
-            best, index = share_N.topk(min(SHOWN, int((~known_N).sum())))
+            found, known = batch.answers(row), rest.answers(int(queries[query, 0]), int(queries[query, 1]))
+            index, best = found.best(SHOWN, known)
+            best = best.double() - found.log_total(known)
             is_true = np.isin(index.numpy(), answers[query])
             size = len(index)
             parts.append(_Rows(np.full(size, query), np.full(size, queries[query, 1]), best.numpy(), is_true))

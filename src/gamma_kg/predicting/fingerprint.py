@@ -6,13 +6,15 @@ from typing import Any
 
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.predicting.switch import Local, local_triples
 
 
-def run_fingerprint(model: Predictor, kg: KnowledgeGraph, **options: Any) -> dict[str, Any]:
+def run_fingerprint(model: Predictor, kg: KnowledgeGraph, local: Local, **options: Any) -> dict[str, Any]:
     """The parts that decide a run's answers, by name; further `options` of the run are added."""
     return {
         "graph": kg.fingerprint(),
         "model": model.fingerprint(),
-        "is_calibrated": model.calibration(kg) is not None,
+        "local": local_triples(kg, local),
+        "is_calibrated": model.calibration(kg, local) is not None,
         **options,
     }

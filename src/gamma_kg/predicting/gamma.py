@@ -18,9 +18,12 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.nn.checkpoint import Checkpoint, save_checkpoint
 from gamma_kg.nn.config import GammaConfig, preset
 from gamma_kg.nn.model import GammaModel
+from gamma_kg.predicting.background import BackgroundCache
 from gamma_kg.predicting.home import warn_if_elsewhere
 from gamma_kg.predicting.inference import RelationCache, ScoreBatch, score_batches
+from gamma_kg.predicting.local import local_batches
 from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.predicting.switch import Local, local_triples
 from gamma_kg.predicting.weights import load_weights_of
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ class Gamma(Predictor):
         super().__init__()
         self.model = model.eval()
         self.provenance = dict(provenance or {})
-        self._cache = RelationCache()
+        self._cache, self._backgrounds = RelationCache(), BackgroundCache()
         self.branch_names = branch_names(model.config)
         self._seen: weakref.WeakKeyDictionary[KnowledgeGraph, bool] = weakref.WeakKeyDictionary()
 
@@ -74,14 +77,23 @@ class Gamma(Predictor):
         return self.model.num_parameters
 
     def score_batches(
-        self, kg: KnowledgeGraph, start_Q: Starts | Tensor, relation_Q: Tensor, memory: str | int | None = None
+        self,
+        kg: KnowledgeGraph,
+        start_Q: Starts | Tensor,
+        relation_Q: Tensor,
+        memory: str | int | None = None,
+        local: Local = "auto",
     ) -> Iterator[ScoreBatch]:
         """Scores of all entities for queries by id, a batch at a time: for more queries than fit into memory.
 
         A query starts at one entity (a tensor of ids), or at a weighted set of them (`Starts`).
         """
         self._look_where_we_are(kg)
-        return score_batches(self.model, kg, start_Q, relation_Q, self._cache, memory=memory)
+        triples = local_triples(kg, local)
+        if triples is None:
+            return score_batches(self.model, kg, start_Q, relation_Q, self._cache, memory=memory)
+        caches = self._cache, self._backgrounds
+        return local_batches(self.model, kg, start_Q, relation_Q, triples, *caches, memory=memory)
 
     def project_batches(
         self, kg: KnowledgeGraph, starts: Starts, relation_Q: Tensor, memory: str | int | None = None

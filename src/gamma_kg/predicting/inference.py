@@ -8,8 +8,9 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -22,6 +23,7 @@ from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.kernels.prepared import PreparedEdges
 from gamma_kg.machine.memory import budget
+from gamma_kg.nn.answers import Answers, WholeAnswers
 from gamma_kg.nn.model import GammaModel, RelationStates, Scores
 
 # State tensors (N·D) alive at once while the last branch runs: its input, aggregate, two products and the output;
@@ -29,12 +31,31 @@ from gamma_kg.nn.model import GammaModel, RelationStates, Scores
 LAYER_STATES = 5
 
 
-class ScoreBatch(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class ScoreBatch:
     """Scores of some distinct queries, and which of the queries asked for they answer."""
 
     query: Tensor  # positions in the caller's list of queries
     row: Tensor  # for each of these, its row in the scores
-    scores: Scores
+    found: Scores | Sequence[Answers]  # dense from a whole graph, else an answer per row
+
+    @cached_property
+    def scores(self) -> Scores:
+        """Rows with all entities. Those of local answers are made when asked for: `answers` costs less."""
+        if isinstance(self.found, Scores):
+            return self.found
+        everyone = torch.arange(self.found[0].num_entities)
+        weights = [answers.weights(everyone) for answers in self.found]
+        known = [weight_NK for weight_NK in weights if weight_NK is not None]
+        score_BN = torch.stack([answers.dense() for answers in self.found])
+        return Scores(score_BN, torch.stack(known) if len(known) == len(weights) else None)
+
+    def answers(self, row: int) -> Answers:
+        """What is said of all candidates of one of the queries, on the CPU."""
+        if not isinstance(self.found, Scores):
+            return self.found[row]
+        score_BN, weight_BNK = self.found
+        return WholeAnswers(score_BN[row].cpu(), None if weight_BNK is None else weight_BNK[row].cpu())
 
 
 class RelationCache:
@@ -126,38 +147,65 @@ def score_batches(
     device = model.score.out.weight.device
     edges = backend_of(device).prepare(kg.edges)
     memory_bytes = budget(memory)
-    # Queries with the same relation side by side, so that a batch needs few relation tables.
-    key_Q = kg.direct(relation_Q) * 2 + is_inverse(relation_Q, kg.num_relations)
-    if isinstance(start_Q, Starts):
-        key_Q, starts = key_Q * len(start_Q) + torch.arange(len(start_Q)), start_Q
-    else:
-        key_Q, starts = key_Q * kg.num_entities + start_Q, Starts.single(start_Q)
-    _, distinct_Q, count = key_Q.unique(return_inverse=True, return_counts=True)
-    by_distinct = distinct_Q.argsort(stable=True)
-    end = count.cumsum(0)
-    size = batch_size(model, kg, memory_bytes)
+    starts = start_Q if isinstance(start_Q, Starts) else Starts.single(start_Q)
     was_training = model.training
     model.eval()
     try:
-        for start in range(0, len(count), size):
-            stop = min(start + size, len(count))
-            query = by_distinct[int(end[start] - count[start]) : int(end[stop - 1])]
-            first = by_distinct[(end - count)[start:stop]]
-            starts_B, relation_B = edges.renamed(starts.select(first)), relation_Q[first].to(device)
-            condition_B = relation_Q[first] if on_asked else kg.direct(relation_Q[first])
-            condition_U, which_B = condition_B.unique(return_inverse=True)
-            state_URD = cache.states(model, kg, condition_U, memory_bytes // 4)
-            relations = RelationStates(state_URD, which_B.to(device))
-            scores = model.score_entities(edges, relations, starts_B, relation_B)
-            _require_finite(kg, scores, starts.select(first), relation_Q[first])
-            yield ScoreBatch(query, distinct_Q[query] - start, _by_entity(scores, edges))
+        for part in distinct_queries(kg, start_Q, relation_Q, batch_size(model, kg, memory_bytes)):
+            starts_B, relation_B = starts.select(part.first), relation_Q[part.first].to(device)
+            relations = relation_states(model, kg, relation_B, cache, memory_bytes, on_asked=on_asked)
+            scores = model.score_entities(edges, relations, edges.renamed(starts_B), relation_B)
+            require_finite(kg, scores.score_BC, starts_B, relation_B)
+            yield ScoreBatch(part.query, part.row, _by_entity(scores, edges))
     finally:
         model.train(was_training)
 
 
-def _require_finite(kg: KnowledgeGraph, scores: Scores, starts: Starts, relation_B: Tensor) -> None:
+@dataclass(frozen=True, eq=False)
+class QueryPart:
+    """Some distinct queries of those asked for."""
+
+    query: Tensor  # positions of all that ask one of them
+    row: Tensor  # for each of these, which one
+    first: Tensor  # for each distinct query, one position where it is asked
+
+
+def distinct_queries(
+    kg: KnowledgeGraph, start_Q: Starts | Tensor, relation_Q: Tensor, size: int
+) -> Iterator[QueryPart]:
+    """Each query once, `size` at a time; those of a relation side by side: a batch needs few relation tables."""
+    key_Q = kg.direct(relation_Q) * 2 + is_inverse(relation_Q, kg.num_relations)
+    if isinstance(start_Q, Starts):
+        key_Q = key_Q * len(start_Q) + torch.arange(len(start_Q))
+    else:
+        key_Q = key_Q * kg.num_entities + start_Q
+    _, distinct_Q, count = key_Q.unique(return_inverse=True, return_counts=True)
+    by_distinct = distinct_Q.argsort(stable=True)
+    end = count.cumsum(0)
+    for start in range(0, len(count), size):
+        stop = min(start + size, len(count))
+        query = by_distinct[int(end[start] - count[start]) : int(end[stop - 1])]
+        yield QueryPart(query, distinct_Q[query] - start, by_distinct[(end - count)[start:stop]])
+
+
+def relation_states(
+    model: GammaModel,
+    kg: KnowledgeGraph,
+    relation_B: Tensor,
+    cache: RelationCache,
+    memory_bytes: int,
+    *,
+    on_asked: bool = False,
+) -> RelationStates:
+    """What the whole graph says of the relations of a batch."""
+    condition_B = relation_B.cpu() if on_asked else kg.direct(relation_B.cpu())
+    condition_U, which_B = condition_B.unique(return_inverse=True)
+    return RelationStates(cache.states(model, kg, condition_U, memory_bytes // 4), which_B.to(relation_B.device))
+
+
+def require_finite(kg: KnowledgeGraph, score_BN: Tensor, starts: Starts, relation_B: Tensor) -> None:
     """Refuse scores that are not numbers: sorting would put them first."""
-    finite_B = scores.score_BC.isfinite().all(dim=1)
+    finite_B = score_BN.isfinite().all(dim=1)
     if bool(finite_B.all()):
         return
     row = int((~finite_B).nonzero()[0])

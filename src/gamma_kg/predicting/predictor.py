@@ -6,6 +6,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, overload
 
 import torch
@@ -14,9 +15,11 @@ from torch import Tensor
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import inverse_of
+from gamma_kg.nn.answers import Answers, WholeAnswers
 from gamma_kg.predicting.calibration import Calibration, calibrate
 from gamma_kg.predicting.frames import Predictions, predict_frame
 from gamma_kg.predicting.inference import ScoreBatch
+from gamma_kg.predicting.switch import Local, local_triples, said
 from gamma_kg.rules import rules_of
 
 Query = tuple[str | None, str | None, str | None]  # head, relation, tail; the one to be predicted is None
@@ -35,6 +38,8 @@ class Prediction:
     relation: str
     tail: str
     why_not: str | None = None  # what the graph's own patterns say against it
+    local: int | None = None  # facts in the neighbourhood at most; None: computed on the whole graph
+    is_sampled: bool = False  # entities outside of the neighbourhood were scored by a sample of the graph
 
 
 class Predictor(ABC):
@@ -43,13 +48,25 @@ class Predictor(ABC):
     branch_names: Sequence[str] = ()
 
     def __init__(self) -> None:
-        self._calibrations: weakref.WeakKeyDictionary[KnowledgeGraph, Calibration] = weakref.WeakKeyDictionary()
+        # Per graph and budget of triples: answers from a neighbourhood have a map of their own.
+        self._calibrations: weakref.WeakKeyDictionary[KnowledgeGraph, dict[int | None, Calibration]] = (
+            weakref.WeakKeyDictionary()
+        )
 
     @abstractmethod
     def score_batches(
-        self, kg: KnowledgeGraph, source_Q: Tensor, relation_Q: Tensor, memory: str | int | None = None
+        self,
+        kg: KnowledgeGraph,
+        source_Q: Tensor,
+        relation_Q: Tensor,
+        memory: str | int | None = None,
+        local: Local = "auto",
     ) -> Iterator[ScoreBatch]:
-        """Scores of all entities for queries by id, a batch at a time, in any order."""
+        """Scores of all entities for queries by id, a batch at a time, in any order.
+
+        `local`: from the neighbourhood of each source ("off": never, "auto": where the graph is large, a number: of
+        so many triples), or from the whole graph. A predictor without neighbourhoods takes the whole graph.
+        """
 
     @abstractmethod
     def fingerprint(self) -> str:
@@ -88,7 +105,7 @@ class Predictor(ABC):
         or tails) one such list each, in their order. Options are those of `predict_many`: `top_k`, `include_known` …
 
         Facts that the graph already holds are left out, unless `include_known`. With `rules`, answers that contradict
-        what the graph itself shows are left out too (`gamma_kg.rules`).
+        what the graph itself shows are left out too (`gamma_kg.rules`). `local` as for `score_batches`.
         """
         queries = _each(head, relation, tail)
         answers = [Predictions() for _ in queries]
@@ -109,6 +126,7 @@ class Predictor(ABC):
         include_known: bool = False,
         rules: bool = True,
         memory: str | int | None = None,
+        local: Local = "auto",
     ) -> Iterator[tuple[int, list[Prediction]]]:
         """The same for many facts (head, relation, tail) with None for the part to predict, in any order.
 
@@ -120,24 +138,23 @@ class Predictor(ABC):
             raise DataError("give exactly two of head, relation and tail: the third is predicted")
         for_entities = [(at, *_ids(kg, query)) for at, query in enumerate(queries) if query[1] is not None]
         position_Q, source_Q, relation_Q = torch.tensor(for_entities, dtype=torch.long).reshape(-1, 3).T
-        for batch in self.score_batches(kg, source_Q, relation_Q, memory) if for_entities else ():
-            score_BN, weight_BNK = batch.scores
+        calibration = self.calibration(kg, local)
+        for batch in self.score_batches(kg, source_Q, relation_Q, memory, local) if for_entities else ():
             for q, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
-                weight_NK = None if weight_BNK is None else weight_BNK[row].cpu()
-                known_N = torch.zeros(kg.num_entities, dtype=torch.bool)
-                known_N[kg.answers(int(source_Q[q]), int(relation_Q[q]))] = True
-                calibration = self.calibration(kg), int(relation_Q[q])
-                score_N, why_not = score_BN[row].cpu(), None
+                asked = int(source_Q[q]), int(relation_Q[q])
+                known, blocked, why_not = kg.answers(*asked), None, None
                 if rules:
-                    found, asked = rules_of(kg), (int(source_Q[q]), int(relation_Q[q]))
-                    score_N[torch.from_numpy(found.blocked(*asked))] = -torch.inf
-                    why_not = found.against_another(*asked)
-                best = self._ranked(score_N, known_N, weight_NK, top_k, include_known, *calibration)
+                    blocked = torch.from_numpy(rules_of(kg).blocked(*asked)).nonzero()[:, 0]
+                    why_not = rules_of(kg).against_another(*asked)
+                without = known[:0] if include_known else known
+                if blocked is not None:
+                    without = torch.cat((without, blocked)).unique()
+                best = self._ranked(batch.answers(row), known, without, top_k, calibration, asked[1])
                 position = int(position_Q[q])
                 yield position, [_completed(queries[position], kg.entities[i], rest, why_not) for i, rest in best]
         for position, (head, relation, tail) in enumerate(queries):
             if relation is None and head is not None and tail is not None:
-                yield position, self._predict_relations(kg, head, tail, top_k, include_known, rules, memory)
+                yield position, self._predict_relations(kg, head, tail, top_k, include_known, rules, memory, local)
 
     def scores(
         self,
@@ -145,6 +162,7 @@ class Predictor(ABC):
         sources: Sequence[int] | Tensor,
         relations: Sequence[int] | Tensor,
         memory: str | int | None = None,
+        local: Local = "auto",
     ) -> Tensor:
         """Scores of all entities for queries by id, [queries, num_entities].
 
@@ -152,24 +170,35 @@ class Predictor(ABC):
         """
         source_Q, relation_Q = torch.as_tensor(sources).long(), torch.as_tensor(relations).long()
         out: Tensor | None = None
-        for batch in self.score_batches(kg, source_Q, relation_Q, memory=memory):
+        for batch in self.score_batches(kg, source_Q, relation_Q, memory=memory, local=local):
             score_BN = batch.scores.score_BC
             if out is None:
                 out = torch.empty(len(source_Q), kg.num_entities, dtype=score_BN.dtype)
             out[batch.query] = score_BN[batch.row].cpu()
         return torch.empty(0, kg.num_entities) if out is None else out
 
-    def calibrate(self, kg: KnowledgeGraph, *, share: float = 0.1, max_hidden: int = 500, seed: int = 0) -> Calibration:
+    def calibrate(
+        self,
+        kg: KnowledgeGraph,
+        *,
+        share: float = 0.1,
+        max_hidden: int = 500,
+        seed: int = 0,
+        local: Local = "auto",
+    ) -> Calibration:
         """Fits probabilities to this graph: hides some of its facts and sees how often answers are right.
 
-        From then on the predictions for `kg` carry these probabilities.
+        From then on the predictions for `kg` with this `local` carry these probabilities.
         """
-        self._calibrations[kg] = calibrate(self.score_batches, kg, share=share, max_hidden=max_hidden, seed=seed)
-        return self._calibrations[kg]
+        triples = local_triples(kg, local)  # of the whole graph: without some facts, "auto" might mean something else
+        score_queries = partial(self.score_batches, local=said(triples))
+        found = calibrate(score_queries, kg, share=share, max_hidden=max_hidden, seed=seed)
+        self._calibrations.setdefault(kg, {})[triples] = found
+        return found
 
-    def calibration(self, kg: KnowledgeGraph) -> Calibration | None:
+    def calibration(self, kg: KnowledgeGraph, local: Local = "auto") -> Calibration | None:
         """What `calibrate` found for this graph, if it was called."""
-        return self._calibrations.get(kg)
+        return self._calibrations.get(kg, {}).get(local_triples(kg, local))
 
     def _predict_relations(
         self,
@@ -180,6 +209,7 @@ class Predictor(ABC):
         include_known: bool,
         rules: bool,
         memory: str | int | None,
+        local: Local,
     ) -> list[Prediction]:
         source, answer = kg.entity_id(head), kg.entity_id(tail)
         # Each relation is asked both ways, (head, r, ?) and (?, r, tail): the mean ranks relations clearly better than
@@ -190,47 +220,51 @@ class Predictor(ABC):
         answer_Q = source_Q.flip(0)
         score_Q = torch.zeros(2 * num)
         weight_QK = torch.full((2 * num, len(self.branch_names)), 1 / max(len(self.branch_names), 1))
-        for batch in self.score_batches(kg, source_Q, relation_Q, memory):
-            score_Q[batch.query] = batch.scores.score_BC[batch.row, answer_Q[batch.query]].float().cpu()
-            if batch.scores.weight_BCK is not None:
-                weight_QK[batch.query] = batch.scores.weight_BCK[batch.row, answer_Q[batch.query]].float().cpu()
+        for batch in self.score_batches(kg, source_Q, relation_Q, memory, local):
+            for q, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
+                answers = batch.answers(row)
+                score_Q[q] = answers.at(answer_Q[q : q + 1]).float()[0]
+                if (weight_1K := answers.weights(answer_Q[q : q + 1])) is not None:
+                    weight_QK[q] = weight_1K[0].float()
         score_R, weight_RK = score_Q.view(2, num).mean(0), weight_QK.view(2, num, -1).mean(0)
         known_R = torch.tensor([bool((kg.answers(source, r) == answer).any()) for r in range(kg.num_relations)])
         if rules:
             score_R[[rules_of(kg).why_not(source, r, answer) is not None for r in range(num)]] = -torch.inf
+        of_relations, known = WholeAnswers(score_R, weight_RK), known_R.nonzero()[:, 0]
+        basis = {"local": answers.local, "is_sampled": answers.is_sampled} if num else {}
         return [
-            _completed((head, None, tail), kg.relations[i], rest)
-            for i, rest in self._ranked(score_R, known_R, weight_RK, top_k, include_known)
+            _completed((head, None, tail), kg.relations[i], rest | basis)
+            for i, rest in self._ranked(of_relations, known, known[:0] if include_known else known, top_k)
         ]
 
     def _ranked(
         self,
-        score_N: Tensor,
-        known_N: Tensor,
-        weight_NK: Tensor | None,
+        answers: Answers,
+        known: Tensor,
+        without: Tensor,
         top_k: int,
-        include_known: bool,
         calibration: Calibration | None = None,
         relation: int = 0,
     ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Ids of the best candidates with all that a `Prediction` says of a number; nothing else is sorted."""
-        candidates = score_N if include_known else score_N.masked_fill(known_N, -torch.inf)
-        count = min(top_k, int(candidates.isfinite().sum()))
-        best, index = candidates.topk(count)
-        log_share = best.double() - candidates.double().logsumexp(0)
+        """Ids of the best candidates, less those in `without`, with all that a `Prediction` says of a number."""
+        index, best = answers.best(top_k, without)
+        log_share = best.double() - answers.log_total(without)
         probability = log_share.exp()
         if calibration is not None:
             probability = torch.from_numpy(calibration.probability(relation, log_share.numpy()))
-        names = self.branch_names
-        for score, p, i in zip(best.tolist(), probability.tolist(), index.tolist(), strict=True):
-            weights = [1 / max(len(names), 1)] * len(names) if weight_NK is None else weight_NK[i].tolist()
+        names, weight_IK = self.branch_names, answers.weights(index)
+        is_known = torch.isin(index, known)
+        for at, (score, p, i) in enumerate(zip(best.tolist(), probability.tolist(), index.tolist(), strict=True)):
+            weights = [1 / max(len(names), 1)] * len(names) if weight_IK is None else weight_IK[at].tolist()
             yield (
                 i,
                 {
                     "score": score,
                     "probability": p,
-                    "known": bool(known_N[i]),
+                    "known": bool(is_known[at]),
                     "branch_weights": dict(zip(names, weights, strict=True)),
+                    "local": answers.local,
+                    "is_sampled": answers.is_sampled,
                 },
             )
 

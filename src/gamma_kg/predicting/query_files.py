@@ -25,6 +25,7 @@ from gamma_kg.io.journal import Journal
 from gamma_kg.io.rows import check_ending, write_rows
 from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.predictor import Prediction, Predictor, Query
+from gamma_kg.predicting.switch import Local
 
 ASKED = ("", "?", None)
 BLOCK_QUERIES = 64
@@ -93,6 +94,7 @@ def answer_queries(
     progress: Callable[[int, int], None] | None = None,
     memory: str | int | None = None,
     asserted: bool = False,
+    local: Local = "auto",
 ) -> int:
     """Answers all queries and writes `out` (see `gamma_kg.io.rows`); returns the number of rows.
 
@@ -104,14 +106,14 @@ def answer_queries(
         check_query(kg, query, where)
     asked = [list(query) for _, query in queries]
     options = {"top_k": top_k, "include_known": include_known, "rules": rules, "queries": asked}
-    journal = Journal(out.with_name(out.name + ".progress"), run_fingerprint(model, kg, **options))
+    journal = Journal(out.with_name(out.name + ".progress"), run_fingerprint(model, kg, local, **options))
     done: list[list[dict[str, Any]]] = [rows for block in journal.blocks for rows in block["answers"]]
     try:
         while len(done) < len(queries):
             if progress is not None:
                 progress(len(done), len(queries))
             block = [query for _, query in queries[len(done) : len(done) + BLOCK_QUERIES]]
-            answers = _answer_block(model, kg, block, top_k, include_known, rules, memory)
+            answers = _answer_block(model, kg, block, top_k, include_known, rules, memory, local)
             journal.add({"answers": answers})
             done.extend(answers)
     except BaseException:
@@ -133,11 +135,12 @@ def answers_in_order(
     include_known: bool = False,
     rules: bool = True,
     memory: str | int | None = None,
+    local: Local = "auto",
 ) -> Iterator[dict[str, Any]]:
     """The rows that `answer_queries` writes, as they get done."""
     for start in range(0, len(queries), BLOCK_QUERIES):
         block = [query for _, query in queries[start : start + BLOCK_QUERIES]]
-        for rows in _answer_block(model, kg, block, top_k, include_known, rules, memory):
+        for rows in _answer_block(model, kg, block, top_k, include_known, rules, memory, local):
             yield from rows
 
 
@@ -149,9 +152,12 @@ def _answer_block(
     include_known: bool,
     rules: bool,
     memory: str | int | None,
+    local: Local,
 ) -> list[list[dict[str, Any]]]:
     answers: list[list[dict[str, Any]]] = [[] for _ in block]
-    options: dict[str, Any] = {"top_k": top_k, "include_known": include_known, "rules": rules, "memory": memory}
+    options: dict[str, Any] = {
+        "top_k": top_k, "include_known": include_known, "rules": rules, "memory": memory, "local": local
+    }  # fmt: skip
     for position, predictions in model.predict_many(kg, block, **options):
         answers[position] = [answer_row(block[position], rank, p) for rank, p in enumerate(predictions, 1)]
     return answers

@@ -1,0 +1,123 @@
+"""Scores of all entities for a relation without any source: what is left to say of entities far from a query's start.
+
+One pass over the whole graph per relation, kept. Where even one pass is too much, a sample of the graph stands for it:
+the neighbourhood of the relation's most frequent answers and of entities drawn evenly; all others get the median.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+
+import torch
+from torch import Tensor
+
+from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.starts import Starts
+from gamma_kg.kernels import backend_of
+from gamma_kg.kernels.growth import grow
+from gamma_kg.nn.answers import Background
+from gamma_kg.nn.model import GammaModel
+from gamma_kg.predicting.inference import RelationCache, relation_states, require_finite
+
+# Beyond so many facts the background comes from a sample.
+WHOLE_TRIPLES = 10**7
+# What lies outside of a neighbourhood is less likely an answer than what lies inside and scores the same: so much is
+# taken off (docs/local.md has what other numbers give).
+FAR = 2.0
+SAMPLE_TRIPLES = 200_000
+# Starts of the sample: frequent answers (of those that some blocks of edges show), and entities at even distances.
+FREQUENT, EVEN = 256, 256
+LOOKED_AT, BLOCKS = 1 << 22, 256
+CACHED_BYTES = 1 << 29
+
+
+class BackgroundCache:
+    """Backgrounds of a model per (graph, relation); bounded in bytes, and gone with the graph."""
+
+    def __init__(self) -> None:
+        self._graphs: weakref.WeakKeyDictionary[KnowledgeGraph, OrderedDict[tuple[int, bool], Background]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._weights: tuple[tuple[int, int], ...] = ()
+
+    def of(
+        self,
+        model: GammaModel,
+        kg: KnowledgeGraph,
+        relation: int,
+        cache: RelationCache,
+        memory: int,
+        *,
+        on_asked: bool = False,
+    ) -> Background:
+        """The background of a relation id (inverses count on from num_relations)."""
+        weights = tuple((p.data_ptr(), p._version) for p in model.parameters())
+        if weights != self._weights:  # the model was trained, loaded or moved since
+            self._graphs.clear()
+            self._weights = weights
+        kept = self._graphs.setdefault(kg, OrderedDict())
+        key = relation, on_asked
+        if key not in kept:
+            kept[key] = make_background(model, kg, relation, cache, memory, on_asked=on_asked)
+        kept.move_to_end(key)
+        while len(kept) > 1 and sum(background.num_bytes for background in kept.values()) > CACHED_BYTES:
+            kept.popitem(last=False)
+        return kept[key]
+
+
+@torch.no_grad()
+def make_background(
+    model: GammaModel,
+    kg: KnowledgeGraph,
+    relation: int,
+    cache: RelationCache,
+    memory: int,
+    *,
+    on_asked: bool = False,
+) -> Background:
+    """One pass with an empty start, over the graph or over a sample of it."""
+    device = model.score.out.weight.device
+    relation_B = torch.tensor([relation], device=device)
+    relations = relation_states(model, kg, relation_B, cache, memory, on_asked=on_asked)
+    backend, nobody = (
+        backend_of(device),
+        Starts(torch.empty(0, dtype=torch.long), None, torch.zeros(2, dtype=torch.long)),
+    )
+    if kg.num_triples <= WHOLE_TRIPLES:
+        edges = backend.prepare(kg.edges)
+        scores = model.score_entities(edges, relations, edges.renamed(nobody), relation_B)
+        require_finite(kg, scores.score_BC, nobody, relation_B)
+        weight_NK = None if scores.weight_BCK is None else edges.by_node(scores.weight_BCK)[0].cpu()
+        return Background(kg.num_entities, None, edges.by_node(scores.score_BC)[0].cpu() - FAR, weight_NK)
+    inverse = int(kg.edges.inverse[relation])
+    starts = torch.cat((frequent_answers(kg.edges, inverse), even_entities(kg.num_entities))).unique()
+    ones = torch.full((len(starts),), 1 / len(starts))
+    sample = grow(kg.edges, Starts(starts, ones, torch.tensor([0, len(starts)])), SAMPLE_TRIPLES)
+    scores = model.score_entities(sample.edges.to(device), relations, nobody.to(device), relation_B)
+    entity_M, order = sample.entity_N.sort()
+    score_M = scores.score_BC[0].cpu()[order] - FAR
+    weight_MK = None if scores.weight_BCK is None else scores.weight_BCK[0].cpu()[order]
+    return Background(kg.num_entities, entity_M, score_M, weight_MK, float(score_M.median()))
+
+
+def frequent_answers(edges: Edges, inverse: int) -> Tensor:
+    """The entities with most edges of the type `inverse`, as far as blocks of groups at even distances show them."""
+    block = min(LOOKED_AT // BLOCKS, edges.num_groups)
+    last = edges.num_groups - block
+    first = torch.linspace(0, last, BLOCKS, dtype=torch.double).long().unique() if last > 0 else torch.tensor([0])
+    found = []
+    for start in first.tolist():
+        found.append(start + (edges.group_type[start : start + block] == inverse).nonzero()[:, 0])
+    group = torch.cat(found).unique()
+    size = edges.group_ptr[group + 1] - edges.group_ptr[group]
+    top = group[size.sort(descending=True, stable=True).indices[:FREQUENT]]
+    owner: Tensor = torch.searchsorted(edges.node_ptr, top, right=True) - 1
+    return owner
+
+
+def even_entities(num_entities: int) -> Tensor:
+    """Entities at even distances in the order of their ids."""
+    entity: Tensor = torch.linspace(0, max(num_entities - 1, 0), EVEN, dtype=torch.double).long().unique()
+    return entity

@@ -1,0 +1,113 @@
+"""Local answers: a query costs what its neighbourhood costs, whatever the size of the graph.
+
+    start → neighbourhood (kernels/growth.py) → scores of its entities, with relation states from the whole graph
+    all other entities → the background of the relation (predicting/background.py)
+
+B queries of a batch, Q queries asked for, N entities of all neighbourhoods together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.neighbourhoods import Neighbourhoods
+from gamma_kg.graph.starts import Starts
+from gamma_kg.kernels.growth import grow
+from gamma_kg.machine.memory import budget
+from gamma_kg.nn.answers import Background, LocalAnswers
+from gamma_kg.nn.model import GammaModel, RelationStates, Scores
+from gamma_kg.predicting.background import BackgroundCache
+from gamma_kg.predicting.inference import (
+    LAYER_STATES,
+    RelationCache,
+    ScoreBatch,
+    check_queries,
+    distinct_queries,
+    relation_states,
+    require_finite,
+)
+
+LARGEST_BATCH = 64
+
+
+@torch.no_grad()
+def local_batches(
+    model: GammaModel,
+    kg: KnowledgeGraph,
+    start_Q: Starts | Tensor,
+    relation_Q: Tensor,
+    triples: int,
+    cache: RelationCache,
+    backgrounds: BackgroundCache,
+    *,
+    memory: str | int | None = None,
+    on_asked: bool = False,
+) -> Iterator[ScoreBatch]:
+    """Like `inference.score_batches`, from neighbourhoods of at most `triples` facts."""
+    check_queries(kg, start_Q, relation_Q)
+    memory_bytes = budget(memory)
+    starts = start_Q if isinstance(start_Q, Starts) else Starts.single(start_Q)
+    was_training = model.training
+    model.eval()
+    try:
+        for part in distinct_queries(kg, start_Q, relation_Q, _batch_size(model, triples, memory_bytes)):
+            relation_B = relation_Q[part.first]
+            of_relation = {
+                r: backgrounds.of(model, kg, r, cache, memory_bytes, on_asked=on_asked)
+                for r in relation_B.unique().tolist()
+            }
+            hoods = grow(kg.edges, starts.select(part.first), triples)
+            relations = relation_states(model, kg, relation_B, cache, memory_bytes, on_asked=on_asked)
+            scores = score_neighbourhoods(model, hoods, relations, starts.select(part.first), relation_B)
+            if not bool(scores.score_BC.isfinite().all()):
+                finite_B1 = torch.stack(
+                    [own.sum()[None] for own in scores.score_BC.split(hoods.offset_B1.diff().tolist())]
+                )
+                require_finite(kg, finite_B1, starts.select(part.first), relation_B)
+            found = [_answers(hoods, scores, b, triples, of_relation[r]) for b, r in enumerate(relation_B.tolist())]
+            yield ScoreBatch(part.query, part.row, found)
+    finally:
+        model.train(was_training)
+
+
+def score_neighbourhoods(
+    model: GammaModel, hoods: Neighbourhoods, relations: RelationStates, starts: Starts, relation_B: Tensor
+) -> Scores:
+    """Scores (N,) and branch weights (N, K) of all entities in there; `starts` by the numbers of the whole graph."""
+    device = model.score.out.weight.device
+    place_S = hoods.places(starts.query_S, starts.node_S)
+    score, weight = [], []
+    for b, edges in enumerate(hoods.split()):
+        first = int(hoods.offset_B1[b])
+        own = slice(int(starts.offset_B1[b]), int(starts.offset_B1[b + 1]))
+        node, order = place_S[own].sort()
+        weight_S = None if starts.weight_S is None else starts.weight_S[own][order]
+        is_inside = node >= 0  # of very many starts some may have found no room
+        own_starts = Starts(
+            node[is_inside] - first,
+            None if weight_S is None else weight_S[is_inside],
+            torch.tensor([0, int(is_inside.sum())]),
+        )
+        of_b = RelationStates(relations.state_URD, relations.which_B[b : b + 1].to(device))
+        scores = model.score_entities(edges.to(device), of_b, own_starts.to(device), relation_B[b : b + 1].to(device))
+        score.append(scores.score_BC[0].cpu())
+        if scores.weight_BCK is not None:
+            weight.append(scores.weight_BCK[0].cpu())
+    return Scores(torch.cat(score), torch.cat(weight) if weight else None)
+
+
+def _answers(hoods: Neighbourhoods, scores: Scores, b: int, triples: int, background: Background) -> LocalAnswers:
+    own = slice(int(hoods.offset_B1[b]), int(hoods.offset_B1[b + 1]))
+    weight_MK = None if scores.weight_BCK is None else scores.weight_BCK[own]
+    return LocalAnswers(triples, hoods.entity_N[own], scores.score_BC[own], weight_MK, background)
+
+
+def _batch_size(model: GammaModel, triples: int, memory: int) -> int:
+    """How many queries at once: a neighbourhood has seldom more entities than facts."""
+    config = model.config
+    floats = triples * config.dim * (config.num_branches + LAYER_STATES)
+    return int(min(LARGEST_BATCH, max(1, memory // (floats * model.score.out.weight.element_size()))))

@@ -1,0 +1,61 @@
+"""The switch between answers from a neighbourhood and answers from the whole graph, the same for every command."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gamma_kg.errors import ConfigError
+from gamma_kg.graph.graph import KnowledgeGraph
+
+Local = Literal["auto", "off"] | int | str  # a number, also as text, is a budget in triples
+
+# docs/local.md has the measurements behind these. A dense graph needs more triples for as many entities.
+TRIPLES_PER_DEGREE = 400
+LEAST_TRIPLES, MOST_TRIPLES = 8_000, 16_000
+# A layer's work on the whole graph, in edges; an entity costs about as much as so many edges (src/csrc/graph.h).
+CHEAP_WORK = 1_000_000
+ENTITY_WORK = 90
+
+
+def local_triples(kg: KnowledgeGraph, local: Local) -> int | None:
+    """The budget that `local` means for this graph, in triples; None: answers come from the whole graph."""
+    return triples_for(kg.num_entities, kg.num_triples, local)
+
+
+def triples_for(num_entities: int, num_triples: int, local: Local) -> int | None:
+    """The same by the counts of a graph.
+
+    "auto" goes by nothing else, so that the same question has the same answer on every machine.
+    """
+    if local == "off":
+        return None
+    if local == "auto":
+        if 2 * num_triples + ENTITY_WORK * num_entities <= CHEAP_WORK:
+            return None
+        wanted = TRIPLES_PER_DEGREE * 2 * num_triples // max(num_entities, 1)
+        return min(max(wanted, LEAST_TRIPLES), MOST_TRIPLES)
+    try:
+        triples = int(local)
+    except ValueError:
+        triples = 0
+    if triples < 1:
+        raise ConfigError(f"local: wanted auto, off or a number of triples, got {local!r}")
+    return triples
+
+
+def rules() -> list[int]:
+    """All that decides what "auto" means: results of other rules are not the same."""
+    return [TRIPLES_PER_DEGREE, LEAST_TRIPLES, MOST_TRIPLES, CHEAP_WORK, ENTITY_WORK]
+
+
+def said(triples: int | None) -> Local:
+    """The switch that means this budget on every graph."""
+    return "off" if triples is None else triples
+
+
+def basis(local: int | None, is_sampled: bool = False) -> str:
+    """What answers were computed on, for people."""
+    if local is None:
+        return "the whole graph"
+    sampled = "; others scored by a sample" if is_sampled else ""
+    return f"a neighbourhood of up to {local:,} facts{sampled}"

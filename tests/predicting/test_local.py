@@ -1,0 +1,207 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gamma_kg import ConfigError, DataError, Gamma, KnowledgeGraph
+from gamma_kg.complete import complete
+from gamma_kg.errors import NonFiniteScoreError
+from gamma_kg.graph.starts import Starts
+from gamma_kg.kernels.growth import grow
+from gamma_kg.predicting import background as background_file
+from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers, make_background
+from gamma_kg.predicting.inference import RelationCache, relation_states
+from gamma_kg.predicting.predictor import Query
+from gamma_kg.predicting.query_files import answer_queries
+from gamma_kg.predicting.switch import CHEAP_WORK, basis, local_triples, triples_for
+
+
+@pytest.fixture(scope="module")
+def town() -> KnowledgeGraph:
+    """Two hundred facts about seventy entities; the last ten have no fact."""
+    rng = np.random.default_rng(0)
+    ends = (60 * rng.random((200, 2)) ** 2).astype(np.int64)
+    triples = np.column_stack((ends[:, 0], rng.integers(3, size=200), ends[:, 1]))
+    return KnowledgeGraph(triples, [f"e{i}" for i in range(70)], ["r0", "r1", "r2"])
+
+
+def test_a_neighbourhood_that_holds_all_facts_gives_the_scores_of_the_whole_graph(
+    family: KnowledgeGraph, small_gamma: Gamma
+) -> None:
+    source, relation = torch.arange(4), torch.tensor([0, 4, 2, 9])
+    whole = small_gamma.scores(family, source, relation, local="off")
+    near = small_gamma.scores(family, source, relation, local=1000)
+    for q in range(4):
+        hood = grow(family.edges, source[q : q + 1], 1000).entity_N
+        torch.testing.assert_close(near[q, hood], whole[q, hood], rtol=0, atol=1e-5)
+
+
+def test_entities_outside_are_scored_by_the_relation_without_a_source(town: KnowledgeGraph, small_gamma: Gamma) -> None:
+    cache = RelationCache()
+    nobody = Starts(torch.empty(0, dtype=torch.long), None, torch.tensor([0, 0]))
+    relation = torch.tensor([4])
+    relations = relation_states(small_gamma.model, town, relation, cache, 1 << 30)
+    with torch.no_grad():
+        expected = small_gamma.model.score_entities(town.edges, relations, nobody, relation).score_BC[0] - FAR
+    near = small_gamma.scores(town, [7], [4], local=20)[0]
+    outside = torch.ones(70, dtype=torch.bool)
+    outside[grow(town.edges, torch.tensor([7]), 20).entity_N] = False
+    assert 40 < int(outside.sum()) < 70
+    torch.testing.assert_close(near[outside], expected[outside], rtol=0, atol=1e-5)
+
+
+def test_a_local_answer_knows_nothing_of_facts_far_away(small_gamma: Gamma) -> None:
+    """Inside of a neighbourhood only its own facts count, but for the states of relations."""
+    path = [(f"e{i}", "next", f"e{i + 1}") for i in range(40)]
+    short, long = KnowledgeGraph.from_triples(path[:30]), KnowledgeGraph.from_triples(path)
+    near = [small_gamma.scores(kg, [3], [0], local=6)[0] for kg in (short, long)]
+    hood = grow(long.edges, torch.tensor([3]), 6).entity_N
+    assert torch.equal(near[0][hood], near[1][hood])
+
+
+def test_many_queries_at_once_get_the_answers_that_each_gets_alone(town: KnowledgeGraph, small_gamma: Gamma) -> None:
+    source, relation = torch.tensor([5, 1, 5, 30, 65]), torch.tensor([0, 3, 0, 5, 1])
+    together = small_gamma.scores(town, source, relation, local=30)
+    for memory in ("1", "10MB"):
+        again = small_gamma.scores(town, source, relation, memory, local=30)
+        torch.testing.assert_close(again, together, rtol=0, atol=1e-6)
+    for q in range(5):
+        alone = small_gamma.scores(town, source[q : q + 1], relation[q : q + 1], local=30)[0]
+        torch.testing.assert_close(together[q], alone, rtol=0, atol=1e-6)
+
+
+def test_a_weighted_set_of_starts_has_one_neighbourhood(town: KnowledgeGraph, small_gamma: Gamma) -> None:
+    starts = Starts(torch.tensor([2, 40]), torch.tensor([0.25, 1.0]), torch.tensor([0, 2]))
+    (batch,) = small_gamma.score_batches(town, starts, torch.tensor([1]), local=10_000)
+    (whole,) = small_gamma.score_batches(town, starts, torch.tensor([1]), local="off")
+    hood = grow(town.edges, starts, 10_000).entity_N
+    torch.testing.assert_close(batch.answers(0).at(hood), whole.answers(0).at(hood), rtol=0, atol=1e-5)
+
+
+def test_predictions_are_the_best_of_the_scores(town: KnowledgeGraph, small_gamma: Gamma) -> None:
+    score_N = small_gamma.scores(town, [7], [1], local=20)[0]
+    score_N[town.answers(7, 1)] = -torch.inf
+    found = small_gamma.predict(town, head="e7", relation="r1", local=20, top_k=8)
+    assert [p.score for p in found] == pytest.approx(score_N.topk(8).values.tolist())
+    assert [p.probability for p in found] == pytest.approx(score_N.double().softmax(0).topk(8).values.tolist())
+    assert [score_N[town.entity_id(p.name)].item() for p in found] == [p.score for p in found]
+
+
+def test_predictions_say_what_they_were_computed_on(town: KnowledgeGraph, small_gamma: Gamma) -> None:
+    for local, expected in (("off", None), ("auto", None), (25, 25), ("25", 25)):
+        found = small_gamma.predict(town, head="e7", relation="r1", local=local)
+        assert {(p.local, p.is_sampled) for p in found} == {(expected, False)}
+        between = small_gamma.predict(town, head="e7", tail="e3", local=local)
+        assert {p.local for p in between} == {expected}
+
+
+def test_auto_goes_by_the_counts_of_the_graph() -> None:
+    assert triples_for(1000, 10_000, "auto") is None
+    assert triples_for(14_541, 272_115, "auto") is not None
+    assert triples_for(0, CHEAP_WORK // 2, "auto") is None
+    assert triples_for(0, CHEAP_WORK // 2 + 1, "auto") is not None
+    assert triples_for(10**7, 10**8, "off") is None
+    sparse, dense = triples_for(10**6, 10**6, "auto"), triples_for(10**5, 2 * 10**6, "auto")
+    assert sparse is not None and dense is not None and sparse < dense
+    assert basis(None) == "the whole graph" and "8,000" in basis(8000) and "sample" in basis(8000, True)
+
+
+@pytest.mark.parametrize("wrong", ["yes", "0", -5, "1.5"])
+def test_a_switch_that_means_nothing_is_refused(town: KnowledgeGraph, wrong: str | int) -> None:
+    with pytest.raises(ConfigError, match="auto, off or a number of triples"):
+        local_triples(town, wrong)
+
+
+def test_a_background_is_made_once_per_relation_and_again_for_other_weights(
+    town: KnowledgeGraph, small_gamma: Gamma, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def counted(model: object, kg: object, relation: int, *rest: object, **more: object) -> object:
+        made.append(relation)
+        return make_background(model, kg, relation, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(background_file, "make_background", counted)
+    gamma = Gamma.from_config(small_gamma.config, seed=5)
+    gamma.scores(town, [1, 2, 3], [0, 0, 4], local=20)
+    gamma.scores(town, [4], [0], local=30)
+    assert made == [0, 4]
+    with torch.no_grad():
+        gamma.model.score.out.weight.add_(1)
+    gamma.scores(town, [1], [0], local=20)
+    assert made == [0, 4, 0]
+
+
+def test_backgrounds_are_bounded_in_bytes(
+    town: KnowledgeGraph, small_gamma: Gamma, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background_file, "CACHED_BYTES", 2 * 70 * 4 * 3)
+    cache, relations = BackgroundCache(), RelationCache()
+    for relation in range(6):
+        cache.of(small_gamma.model, town, relation, relations, 1 << 30)
+    assert [relation for relation, _ in cache._graphs[town]] == [4, 5]
+
+
+def test_a_large_graph_gets_its_background_from_a_sample_and_says_so(
+    town: KnowledgeGraph, small_gamma: Gamma, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("WHOLE_TRIPLES", 100), ("SAMPLE_TRIPLES", 60), ("EVEN", 5), ("FREQUENT", 5)):
+        monkeypatch.setattr(background_file, name, value)
+    gamma = Gamma.from_config(small_gamma.config, seed=5)
+    found = gamma.predict(town, head="e7", relation="r1", local=20, top_k=60)
+    assert {p.is_sampled for p in found} == {True}
+    background = gamma._backgrounds._graphs[town][1, False]
+    assert background.entity_M is not None and 5 < len(background.entity_M) < 60
+    unmet = torch.tensor(sorted(set(range(70)) - set(background.entity_M.tolist())))
+    assert set(background.at(unmet).tolist()) == {background.rest}
+    # The most frequent answers are in the sample.
+    counts = torch.bincount(town.triples[town.triples[:, 1] == 1, 2], minlength=70)
+    assert torch.isin(counts.topk(3).indices, background.entity_M).all()
+
+
+def test_frequent_answers_are_found_by_their_inverse_edges(town: KnowledgeGraph) -> None:
+    counts = torch.bincount(town.triples[town.triples[:, 1] == 2, 2], minlength=70)
+    found = frequent_answers(town.edges, 5)
+    assert counts[found].tolist() == sorted(counts[counts > 0].tolist(), reverse=True)
+
+
+def test_a_diverged_model_is_refused_with_the_query_named(town: KnowledgeGraph, small_gamma: Gamma) -> None:
+    gamma = Gamma.from_config(small_gamma.config, seed=5)
+    gamma.scores(town, [7], [1], local=20)
+    with torch.no_grad():
+        gamma.model.score.out.bias.fill_(torch.nan)
+    with pytest.raises(NonFiniteScoreError, match="r1"):
+        gamma.scores(town, [7], [1], local=20)
+
+
+def test_calibration_belongs_to_the_switch(town: KnowledgeGraph, small_gamma: Gamma) -> None:
+    gamma = Gamma.from_config(small_gamma.config, seed=5)
+    calibration = gamma.calibrate(town, max_hidden=20, local=40)
+    assert gamma.calibration(town, 40) is calibration
+    assert gamma.calibration(town, "off") is None and gamma.calibration(town, 50) is None
+
+
+def test_completion_proposes_what_predict_gives(town: KnowledgeGraph, small_gamma: Gamma) -> None:
+    near, whole = (complete(small_gamma, town, local=local, top=30).facts for local in (25, "off"))
+    assert near != whole
+    for fact in near[:5]:
+        ends = [
+            {p.name: p.score for p in small_gamma.predict(town, **query, relation=fact.relation, local=25, top_k=70)}
+            for query in ({"head": fact.head}, {"tail": fact.tail})
+        ]
+        assert fact.score in (pytest.approx(ends[0][fact.tail]), pytest.approx(ends[1][fact.head]))
+
+
+def test_a_run_is_not_taken_up_with_another_switch(town: KnowledgeGraph, small_gamma: Gamma, tmp_path: Path) -> None:
+    def stop(done: int, in_all: int) -> None:
+        if done == 64:
+            raise KeyboardInterrupt
+
+    queries: list[tuple[str, Query]] = [("here", (f"e{i}", "r0", None)) for i in range(66)]
+    out = tmp_path / "answers.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        answer_queries(small_gamma, town, queries, out, top_k=1, local=25, progress=stop)
+    with pytest.raises(DataError):
+        answer_queries(small_gamma, town, queries, out, top_k=1, local=30)
+    assert answer_queries(small_gamma, town, queries, out, top_k=1, local=25) == 66
