@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from gamma_kg import DataError, KnowledgeGraph, UnknownNameError
 from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.graph.store import index as indexing
 from gamma_kg.graph.store import sort
 from gamma_kg.graph.store.facts import verify_store
@@ -32,7 +33,8 @@ def assert_same(stored: KnowledgeGraph, kg: KnowledgeGraph) -> None:
     assert list(stored.entities) == list(kg.entities) and list(stored.relations) == list(kg.relations)
     assert stored.num_triples == kg.num_triples
     assert sorted(stored.triples.tolist()) == sorted(kg.triples.tolist())
-    for graph, other in ((stored.edges, kg.edges), (stored.relation_graph, kg.relation_graph)):
+    kinds = [(stored.relation_graph_as(kind), kg.relation_graph_as(kind)) for kind in KINDS]
+    for graph, other in ((stored.edges, kg.edges), *kinds):
         for name in EDGE_ARRAYS:
             assert getattr(graph, name).equal(getattr(other, name)), name
         assert (graph.num_nodes, graph.num_types) == (other.num_nodes, other.num_types)

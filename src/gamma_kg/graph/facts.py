@@ -15,6 +15,7 @@ from torch import Tensor
 
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.relation_graph import build_relation_graph
+from gamma_kg.graph.relation_pairs import with_pairs
 
 BLOCK_TRIPLES = 1 << 20
 
@@ -39,8 +40,8 @@ class Facts(Protocol):
     @property
     def edges(self) -> Edges: ...
 
-    @property
-    def relation_graph(self) -> Edges: ...
+    def relation_graph_as(self, kind: str) -> Edges:
+        """The graph of relations of a kind (`relation_pairs.KINDS`)."""
 
     def fingerprint(self) -> str:
         """The same for the same triples by id, another for others."""
@@ -66,9 +67,16 @@ class FactsInMemory:
     def edges(self) -> Edges:
         return Edges.of_triples(self.triples.numpy(), self._num_entities, self._num_relations)
 
+    def relation_graph_as(self, kind: str) -> Edges:
+        return self._meetings if kind == "meetings" else self._with_pairs
+
     @cached_property
-    def relation_graph(self) -> Edges:
+    def _meetings(self) -> Edges:
         return build_relation_graph(self.edges)
+
+    @cached_property
+    def _with_pairs(self) -> Edges:
+        return with_pairs(self._meetings, self.edges)
 
     def fingerprint(self) -> str:
         return hashlib.sha256(self.triples.numpy().tobytes()).hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +21,6 @@ from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.facts import BLOCK_TRIPLES, Facts, FactsInMemory
 from gamma_kg.graph.inverse import direct_of, inverse_of
 from gamma_kg.graph.ordering import first_of_each
-from gamma_kg.graph.relation_pairs import with_pairs
 from gamma_kg.graph.store.layout import is_store
 from gamma_kg.io.shown import html_text
 from gamma_kg.io.table import table
@@ -200,15 +198,11 @@ class KnowledgeGraph:
     @property
     def relation_graph(self) -> Edges:
         """The graph whose nodes are the relations and their inverses (docs/model.md §2)."""
-        return self._facts.relation_graph
+        return self._facts.relation_graph_as("meetings")
 
     def relation_graph_as(self, kind: str) -> Edges:
         """The graph of relations of the kind that a model asks for (`GammaConfig.relation_graph`), built once."""
-        return self.relation_graph if kind == "meetings" else self._relation_graph_with_pairs
-
-    @cached_property
-    def _relation_graph_with_pairs(self) -> Edges:
-        return with_pairs(self.relation_graph, self.edges)
+        return self._facts.relation_graph_as(kind)
 
     def add(self, facts: Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
         """A new graph with further facts (head, relation, tail); ids of known names stay."""

@@ -11,7 +11,7 @@ graph, and with the number of relations only as far as the edges themselves do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -66,7 +66,7 @@ def relation_graph_parts(edges: Edges, *, band_bytes: int = BAND_BYTES) -> Itera
         tables = (meets, meets_back[:, inverse], meets[:, inverse], meets_back)
         count_I4 = np.stack([table.sum(axis=1) for table in tables], axis=1).astype(np.int64)
         rows = [table.nonzero()[1].astype(np.int32) for table in tables]
-        yield count_I4, _by_relation(rows, count_I4)
+        yield count_I4, by_relation(rows, count_I4)
 
 
 def meetings(edges: Edges, relations: IntArray) -> NDArray[np.bool_]:
@@ -76,7 +76,7 @@ def meetings(edges: Edges, relations: IntArray) -> NDArray[np.bool_]:
     row_of[relations] = np.arange(len(relations))
     found = np.zeros((len(relations), num), dtype=bool)
     node_ptr, group_type = edges.node_ptr.numpy(), edges.group_type.numpy()
-    for first, last in _node_blocks(node_ptr):
+    for first, last in node_blocks(node_ptr):
         ptr = node_ptr[first : last + 1] - node_ptr[first]
         type_ = group_type[node_ptr[first] : node_ptr[last]]
         heads = sp.csr_array((np.ones(len(type_), dtype=np.float32), type_, ptr), shape=(last - first, num))
@@ -90,7 +90,7 @@ def meetings(edges: Edges, relations: IntArray) -> NDArray[np.bool_]:
     return found
 
 
-def _node_blocks(node_ptr: IntArray) -> Iterator[tuple[int, int]]:
+def node_blocks(node_ptr: IntArray) -> Iterator[tuple[int, int]]:
     """Ranges of nodes with about BLOCK_GROUPS groups each."""
     first, num_nodes = 0, len(node_ptr) - 1
     while first < num_nodes:
@@ -100,7 +100,7 @@ def _node_blocks(node_ptr: IntArray) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _by_relation(rows: list[NDArray[np.int32]], count_I4: IntArray) -> NDArray[np.int32]:
+def by_relation(rows: Sequence[NDArray[np.int32]], count_I4: IntArray) -> NDArray[np.int32]:
     """Neighbours that come type by type, in the order relation, type, neighbour."""
     out = np.empty(int(count_I4.sum()), dtype=np.int32)
     start_I4 = (np.cumsum(count_I4.ravel()) - count_I4.ravel()).reshape(count_I4.shape)

@@ -2,7 +2,7 @@
 
 Meetings (`relation_graph.py`) are the same for a symmetric relation and for a hierarchy. Pairs tell them apart: does a
 relation go with its own inverse, does it imply another? Edges are typed by the share of their ordered pairs that two
-relations have in common; one sparse product finds them all.
+relations have in common; one sparse product per block of nodes finds them all.
 
     same       i and j each hold for most pairs of the other
     implies    most pairs of i are pairs of j; "implied" is that read from j
@@ -17,7 +17,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gamma_kg.graph.edges import Edges
-from gamma_kg.graph.relation_graph import EDGE_TYPES, INVERSE_TYPES, build_relation_graph
+from gamma_kg.graph.ordering import sorted_pairs, starts_of_runs
+from gamma_kg.graph.relation_graph import EDGE_TYPES, INVERSE_TYPES, build_relation_graph, node_blocks
 
 PAIR_TYPES = ("same", "implies", "implied", "sometimes", "never")
 # For each kind of relation graph its edge types, and the type that an edge has when read from its other end.
@@ -74,24 +75,35 @@ def common_pairs(edges: Edges) -> TypedEdges:
 
 
 def _count_common(edges: Edges) -> tuple[sp.coo_array, IntArray]:
-    """How many ordered pairs every two relations have in common, (R, R), and how many each has, (R,)."""
-    R, N, inverse = edges.num_types, edges.num_nodes, edges.inverse.numpy()
-    per_group = edges.group_ptr.diff().numpy()
-    node = np.repeat(edges.group_node.numpy(), per_group)
-    neighbour = edges.neighbour.numpy().astype(np.int64)
+    """How many ordered pairs every two relations have in common, (R, R), and how many each has, (R,).
+
+    A block of nodes at a time: a pair belongs to the block of its lesser entity, so that memory is that of a block.
+    """
+    R, inverse = edges.num_types, edges.inverse.numpy()
+    common, size_R = sp.csr_array((R, R), dtype=np.int64), np.zeros(R, dtype=np.int64)
+    for first, last in node_blocks(edges.node_ptr.numpy()):
+        pair, relation = _pairs_of_block(edges, first, last)
+        size_R += np.bincount(relation, minlength=R)
+        # Pairs of a single relation have nothing in common with others: most of them, and left out of the product.
+        begins = starts_of_runs(pair)
+        length = np.diff(np.append(begins, len(pair)))
+        shared = np.repeat(length > 1, length)
+        number = np.repeat(np.arange(len(begins)), length)[shared]
+        ones = np.ones(len(number), dtype=np.int64)
+        holds = sp.csr_array((ones, (relation[shared], number)), shape=(R, max(1, len(begins))))
+        common = common + holds @ holds.T
+    return sp.coo_array(common + common[inverse][:, inverse]), size_R + size_R[inverse]
+
+
+def _pairs_of_block(edges: Edges, first: int, last: int) -> tuple[IntArray, IntArray]:
+    """The pairs (u, v), u < v, of the nodes first .. last with their relations, sorted, each once."""
+    groups = slice(int(edges.node_ptr[first]), int(edges.node_ptr[last]))
+    start, stop = int(edges.group_ptr[groups.start]), int(edges.group_ptr[groups.stop])
+    node, type_, neighbour = (column.numpy() for column in edges.slice(start, stop))
     # Half of the pairs are enough, the others are the same read backwards. A fact about an entity and itself is its
     # own inverse and says nothing of the relation's direction: it is left out.
     half = node < neighbour
-    relation = np.repeat(edges.group_type.numpy(), per_group)[half].astype(np.int64)
-    fact = np.unique((node[half] * N + neighbour[half]) * R + relation)  # a repeated fact counts once
-    pair, relation = fact // R, fact % R
-    size_R = np.bincount(relation, minlength=R)
-    # Pairs of a single relation have nothing in common with others: most of them, and left out of the product.
-    begins = np.flatnonzero(np.diff(pair, prepend=-1))
-    length = np.diff(np.append(begins, len(pair)))
-    shared = np.repeat(length > 1, length)
-    number = np.repeat(np.arange(len(begins)), length)[shared]
-    ones = np.ones(len(number), dtype=np.int32)
-    holds = sp.csr_array((ones, (relation[shared], number)), shape=(R, max(1, len(begins))))
-    common = sp.csr_array(holds @ holds.T)
-    return sp.coo_array(common + common[inverse][:, inverse]), size_R + size_R[inverse]
+    pair = (node[half] - first) * edges.num_nodes + neighbour[half]
+    pair, relation = sorted_pairs(pair, type_[half], (last - first) * edges.num_nodes, edges.num_types)
+    once = starts_of_runs(pair, relation)  # a repeated fact counts once
+    return pair[once], relation[once]

@@ -16,7 +16,7 @@ from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import inverse_types, is_inverse
-from gamma_kg.graph.relation_graph import INVERSE_TYPES
+from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.graph.store.layout import AnyArray, ArrayFolder, Header, check_arrays
 from gamma_kg.graph.store.names import StoredNames
 
@@ -30,9 +30,15 @@ class StoredFacts:
         self.path: Path | None = path
         self._header = header
         self.edges = edges_of_folder(folder, header.num_entities, header.num_relations)
-        self.relation_graph = _edges(
-            folder, "relation_graph", 2 * header.num_relations, torch.tensor(INVERSE_TYPES, dtype=torch.int32)
-        )
+        self._relation_graphs = {
+            kind: _edges(
+                folder, f"relations.{kind}", 2 * header.num_relations, torch.tensor(inverse, dtype=torch.int32)
+            )
+            for kind, (_, inverse) in KINDS.items()
+        }
+
+    def relation_graph_as(self, kind: str) -> Edges:
+        return self._relation_graphs[kind]
 
     @property
     def num_triples(self) -> int:

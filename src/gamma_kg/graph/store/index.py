@@ -31,7 +31,7 @@ from gamma_kg.graph.store.layout import BUILDING, HEADER, ArrayFacts, ArrayFolde
 from gamma_kg.graph.store.names import StoredNames, write_names, write_vocabulary
 from gamma_kg.graph.store.sort import EdgeSorter
 from gamma_kg.graph.store.spool import KINDS, Spool
-from gamma_kg.graph.store.write import ARRAYS, commit, write_relation_graph, writing
+from gamma_kg.graph.store.write import ARRAYS, commit, write_relation_graphs, writing
 from gamma_kg.io.atomic import write_text
 from gamma_kg.machine.memory import budget
 
@@ -221,7 +221,7 @@ class _Build:
         self._tell("building the graph of relations")
         at, counts = self._progress, self._progress["counts"]
         header = Header("", counts["entity"], counts["relation"], at["num_triples"], at["names"])
-        write_relation_graph(self._folder, edges_of_folder(self._folder, counts["entity"], counts["relation"]))
+        write_relation_graphs(self._folder, edges_of_folder(self._folder, counts["entity"], counts["relation"]))
         commit(self._store, self._folder, header)
 
 

@@ -10,13 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.graph.relation_graph import EDGE_TYPES, relation_graph_parts
+from gamma_kg.graph.relation_graph import by_relation, relation_graph_parts
+from gamma_kg.graph.relation_pairs import KINDS, common_pairs
 from gamma_kg.graph.store.facts import EDGE_ARRAYS
 from gamma_kg.graph.store.layout import BUILDING, HEADER, LOCK, ArrayFolder, Header
 from gamma_kg.graph.store.names import write_vocabulary
@@ -39,7 +42,7 @@ def save_graph(kg: KnowledgeGraph, path: str | Path) -> None:
             shutil.rmtree(store / BUILDING, ignore_errors=True)
             folder = ArrayFolder(store / BUILDING / ARRAYS)
             write_edges(folder, "edges", kg.edges)
-            write_relation_graph(folder, kg.edges)
+            write_relation_graphs(folder, kg.edges)
             names = {kind: write_vocabulary(folder, getattr(kg, f"{plural}"), kind) for kind, plural in PLURAL.items()}
         header = Header("", kg.num_entities, kg.num_relations, kg.num_triples, names)
         commit(store, folder, header)
@@ -76,19 +79,55 @@ def write_edges(folder: ArrayFolder, name: str, edges: Edges) -> None:
         folder.write(f"{name}.{array}", getattr(edges, array).numpy())
 
 
-def write_relation_graph(folder: ArrayFolder, edges: Edges) -> None:
-    """The relation graph of the edges, written as it is computed."""
-    counts = [np.empty((0, len(EDGE_TYPES)), dtype=np.int64)]
-    with folder.writer("relation_graph.neighbour", np.int32) as neighbour:
+def write_relation_graphs(folder: ArrayFolder, edges: Edges) -> None:
+    """The graphs of relations of the edges, of each kind, written as they are computed."""
+    pair_node, pair_type, pair_neighbour = common_pairs(edges)
+    order = np.lexsort((pair_neighbour, pair_type, pair_node))
+    pair_node, pair_neighbour = pair_node[order], pair_neighbour[order].astype(np.int32)
+    num_types = {kind: len(types) for kind, (types, _) in KINDS.items()}
+    pair_count = np.bincount(
+        pair_node * num_types["pairs"] + pair_type[order], minlength=edges.num_types * num_types["pairs"]
+    ).reshape(-1, num_types["pairs"])
+    with _RelationGraphWriter(folder, "meetings") as meetings, _RelationGraphWriter(folder, "pairs") as pairs:
+        first = 0
         for count_I4, part in relation_graph_parts(edges):
-            counts.append(count_I4)
-            neighbour.append(part)
-        folder.add(neighbour)
-    count_R4 = np.concatenate(counts)
-    is_group = count_R4 > 0
-    folder.write("relation_graph.node_ptr", np.append(0, is_group.sum(axis=1).cumsum()), np.int64)
-    folder.write("relation_graph.group_type", np.nonzero(is_group)[1], np.int32)
-    folder.write("relation_graph.group_ptr", np.append(0, count_R4[is_group].cumsum()), np.int64)
+            last = first + len(count_I4)
+            meetings.append(count_I4, part)
+            # Per relation first its meetings, then its pairs: in the order of their types.
+            low, high = np.searchsorted(pair_node, (first, last))
+            count = pair_count[first:last].copy()
+            sizes = np.stack((count_I4.sum(axis=1), count.sum(axis=1)), axis=1)
+            count[:, : count_I4.shape[1]] += count_I4
+            pairs.append(count, by_relation((part, pair_neighbour[low:high]), sizes))
+            first = last
+
+
+class _RelationGraphWriter:
+    """A graph of relations that comes in bands of relations."""
+
+    def __init__(self, folder: ArrayFolder, kind: str) -> None:
+        self._folder, self._name = folder, f"relations.{kind}"
+        self._counts = [np.empty((0, len(KINDS[kind][0])), dtype=np.int64)]
+        self._neighbour = folder.writer(f"{self._name}.neighbour", np.int32)
+
+    def append(self, count: NDArray[np.int64], neighbour: NDArray[np.int32]) -> None:
+        self._counts.append(count)
+        self._neighbour.append(neighbour)
+
+    def __enter__(self) -> _RelationGraphWriter:
+        self._neighbour.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
+        with self._neighbour:
+            if kind is not None:
+                return
+            self._folder.add(self._neighbour)
+        count = np.concatenate(self._counts)
+        is_group = count > 0
+        self._folder.write(f"{self._name}.node_ptr", np.append(0, is_group.sum(axis=1).cumsum()), np.int64)
+        self._folder.write(f"{self._name}.group_type", np.nonzero(is_group)[1], np.int32)
+        self._folder.write(f"{self._name}.group_ptr", np.append(0, count[is_group].cumsum()), np.int64)
 
 
 def commit(store: Path, folder: ArrayFolder, header: Header) -> None:
