@@ -83,7 +83,7 @@ def write_relation_graphs(folder: ArrayFolder, edges: Edges) -> None:
     """The graphs of relations of the edges, of each kind, written as they are computed."""
     pair_node, pair_type, pair_neighbour = common_pairs(edges)
     order = np.lexsort((pair_neighbour, pair_type, pair_node))
-    pair_node, pair_neighbour = pair_node[order], pair_neighbour[order].astype(np.int32)
+    pair_node, pair_end = pair_node[order], pair_neighbour[order].astype(np.int32)
     num_types = {kind: len(types) for kind, (types, _) in KINDS.items()}
     pair_count = np.bincount(
         pair_node * num_types["pairs"] + pair_type[order], minlength=edges.num_types * num_types["pairs"]
@@ -98,7 +98,7 @@ def write_relation_graphs(folder: ArrayFolder, edges: Edges) -> None:
             count = pair_count[first:last].copy()
             sizes = np.stack((count_I4.sum(axis=1), count.sum(axis=1)), axis=1)
             count[:, : count_I4.shape[1]] += count_I4
-            pairs.append(count, by_relation((part, pair_neighbour[low:high]), sizes))
+            pairs.append(count, by_relation((part, pair_end[low:high]), sizes))
             first = last
 
 
