@@ -18,6 +18,7 @@ import torch  # before _native: torch brings the OpenMP runtime that both then s
 from torch import Tensor
 
 from gamma_kg.errors import ConfigError
+from gamma_kg.machine.fork import compute_alone_after_fork
 
 PAGE_BYTES = 2 << 20  # of a large page
 # Rows gathered at random from less than this come through the processor's own tables of pages.
@@ -29,6 +30,7 @@ COST = "everything is computed by plain torch, some hundred times slower"
 @cache
 def module() -> ModuleType | None:
     """`gamma_kg._native`, or None where GAMMA_ISA=none, or where it can't be loaded: that is said once, aloud."""
+    compute_alone_after_fork()
     wanted = os.environ.get("GAMMA_ISA", "")
     if wanted == "none":
         return None

@@ -1,0 +1,1 @@
+"""The fault campaign: each module tries one kind of fault many times and counts what went wrong."""
