@@ -13,17 +13,23 @@ import weakref
 from functools import cached_property
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, fact_of, inverse_of, is_inverse
 from gamma_kg.rules.axioms import Axioms
 from gamma_kg.rules.closure import Closures
+from gamma_kg.rules.large import SampledRules
 from gamma_kg.rules.patterns import Patterns, find_patterns
 from gamma_kg.rules.slots import Slots
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
+
+# Beyond so many facts only what a sample shows counts: all of them would take minutes and gigabytes.
+MAX_TRIPLES = 10_000_000
 
 
 class Rules:
@@ -64,6 +70,10 @@ class Rules:
             blocked[source] = True
         blocked[self._answers(source, relation)] = False
         return blocked
+
+    def without(self, source: int, relation: int) -> Tensor:
+        """The same as ids, int64."""
+        return torch.from_numpy(np.flatnonzero(self.blocked(source, relation)))
 
     def why_not(self, source: int, relation: int, answer: int) -> str | None:
         """What speaks against a fact that is not known, in words."""
@@ -170,15 +180,15 @@ class Rules:
         return self.closures.step(np.array([source], dtype=np.int64), relation)
 
 
-_found: weakref.WeakKeyDictionary[KnowledgeGraph, Rules] = weakref.WeakKeyDictionary()
+_found: weakref.WeakKeyDictionary[KnowledgeGraph, Rules | SampledRules] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def rules_of(kg: KnowledgeGraph) -> Rules:
+def rules_of(kg: KnowledgeGraph) -> Rules | SampledRules:
     """The rules of a graph, found once and kept as long as the graph."""
     with _lock:
         if kg not in _found:
-            _found[kg] = Rules(kg)
+            _found[kg] = Rules(kg) if kg.num_triples <= MAX_TRIPLES else SampledRules(kg)
         return _found[kg]
 
 

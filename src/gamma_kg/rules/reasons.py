@@ -1,0 +1,189 @@
+"""Reasons for a fact as rules with their support in this graph, found around the two ends of the fact.
+
+| reason       | rule                                              | counted among                                 |
+|--------------|---------------------------------------------------|-----------------------------------------------|
+| other link   | x s y ⇒ x r y, and y s x ⇒ x r y                  | facts of s                                    |
+| alike heads  | x s e ⇒ x r tail                                  | other things that share a fact of the head    |
+| alike tails  | y s e ⇒ head r y                                  | other things that share a fact of the tail    |
+| path         | x s y and y u z ⇒ x r z                           | ends of such paths from a sample of heads     |
+
+Paths of one kind are one reason, whatever they run through. A reason counts by the least share that its count allows
+for (`rules/bounds.py`), and is left out where that is no more than chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import direct_of, fact_of, inverse_of, is_inverse
+from gamma_kg.rules.bounds import at_least
+
+IntArray = NDArray[np.int64]
+# How much is looked at around a fact: enough for a share, little enough for a page of a hundred facts.
+MAX_FACTS = 60  # of an end
+MAX_THINGS = 5_000  # that share a fact
+MAX_STARTS = 100  # of paths
+MAX_MIDDLES = 20
+SHOWN = 3
+MIN_LIFT = 2.0
+
+
+@dataclass(frozen=True)
+class Reason:
+    """`count` of `of` cases speak for the fact; `facts` are those of the graph that it rests on here, as names."""
+
+    kind: str
+    text: str
+    count: int
+    of: int
+    facts: tuple[tuple[str, str, str], ...]
+    num_paths: int = 1
+
+
+class ReasonFinder:
+    """Finds reasons in one graph; supports of rules that come up again are kept."""
+
+    def __init__(self, kg: KnowledgeGraph) -> None:
+        self._kg = kg
+        self._supports: dict[tuple[int, ...], tuple[int, int]] = {}
+
+    def find(self, head: int, relation: int, tail: int, limit: int = 5) -> list[Reason]:
+        """The best reasons for (head, relation, tail), best first. The fact itself is no reason."""
+        num = self._kg.num_relations
+        found = [*self._other_links(head, relation, tail), *self._paths(head, relation, tail)]
+        found += self._alike(head, relation, tail, head_side=True)
+        found += self._alike(tail, inverse_of(relation, num), head, head_side=False)
+        found = [reason for reason in found if reason.count > 0]
+        return sorted(found, key=lambda reason: (-float(at_least(reason.count, reason.of)), reason.text))[:limit]
+
+    def _other_links(self, head: int, relation: int, tail: int) -> Iterator[Reason]:
+        num = self._kg.num_relations
+        for slot in self._slots(head):
+            if slot == relation or not (self._kg.answers(head, slot) == tail).any():
+                continue
+            if slot == inverse_of(relation, num) and head == tail:
+                continue
+            count, of = self._link_support(relation, slot)
+            name, other = self._kg.relations[relation], self._kg.relations[direct_of(slot, num)]
+            body = f"y «{other}» x" if is_inverse(slot, num) else f"x «{other}» y"
+            text = f"where {body}, also x «{name}» y in {count:,} of {of:,} cases"
+            yield Reason("other link", text, count, of, (self._fact(head, slot, tail),))
+
+    def _alike(self, end: int, asked: int, answer: int, *, head_side: bool) -> Iterator[Reason]:
+        """Things that share a fact with one end: how many of them stand in the same relation to the other end."""
+        kg, num = self._kg, self._kg.num_relations
+        same = kg.answers(answer, inverse_of(asked, num)).numpy()
+        same = same[same != end]
+        usual = len(same) / max(kg.num_entities, 1)
+        name, there = kg.relations[direct_of(asked, num)], kg.entities[answer]
+        for slot, shared in self._facts_of(end):
+            if (slot, shared) == (asked, answer):
+                continue
+            alike = kg.answers(shared, inverse_of(slot, num)).numpy()[:MAX_THINGS]
+            alike = alike[alike != end]
+            count = int(np.isin(alike, same).sum())
+            if not count or at_least(count, len(alike)) <= MIN_LIFT * usual:
+                continue
+            things = f"{count:,} of {len(alike):,} other things {self._with(slot, shared)}"
+            text = f"{things} also «{name}» {there}" if head_side else f"{there} «{name}» {things}"
+            examples = [self._fact(int(alike[i]), asked, answer) for i in np.flatnonzero(np.isin(alike, same))[:SHOWN]]
+            facts = (self._fact(end, slot, shared), *examples)
+            yield Reason("alike heads" if head_side else "alike tails", text, count, len(alike), facts)
+
+    def _paths(self, head: int, relation: int, tail: int) -> Iterator[Reason]:
+        """Paths of two facts, one reason for each pair of relations that they take."""
+        kg, num = self._kg, self._kg.num_relations
+        middles: dict[tuple[int, int], list[int]] = {}
+        to_tail: dict[int, list[int]] = {}
+        for slot, middle in self._facts_of(tail):
+            to_tail.setdefault(middle, []).append(inverse_of(slot, num))
+        for first, middle in self._facts_of(head):
+            if middle in (head, tail):
+                continue
+            for second in to_tail.get(middle, ()):
+                middles.setdefault((first, second), []).append(middle)
+        for (first, second), through in middles.items():
+            count, of = self._path_support(relation, first, second)
+            names = [kg.entities[middle] for middle in through[:SHOWN]]
+            more = f" and {len(through) - SHOWN} more" if len(through) > SHOWN else ""
+            body = f"{self._step('x', first, 'y')} and {self._step('y', second, 'z')}"
+            text = f"where {body}, also x «{kg.relations[relation]}» z in {count:,} of {of:,} cases"
+            facts = [
+                fact
+                for middle in through[:SHOWN]
+                for fact in (self._fact(head, first, middle), self._fact(middle, second, tail))
+            ]
+            yield Reason(
+                "path", f"{text} (here through {', '.join(names)}{more})", count, of, tuple(facts), len(through)
+            )
+
+    def _link_support(self, relation: int, slot: int) -> tuple[int, int]:
+        key = (relation, slot)
+        if key not in self._supports:
+            pairs = self._pairs(slot)
+            held = self._has(pairs[:, 0], relation, pairs[:, 1])
+            self._supports[key] = (int(held.sum()), len(pairs))
+        return self._supports[key]
+
+    def _path_support(self, relation: int, first: int, second: int) -> tuple[int, int]:
+        key = (relation, first, second)
+        if key not in self._supports:
+            starts = np.unique(self._pairs(first)[:, 0])
+            starts = starts[np.linspace(0, len(starts) - 1, min(len(starts), MAX_STARTS)).astype(int)]
+            pairs: set[tuple[int, int]] = set()
+            for start in starts.tolist():
+                for middle in self._kg.answers(start, first)[:MAX_MIDDLES].tolist():
+                    ends = self._kg.answers(middle, second)[:MAX_MIDDLES].tolist()
+                    pairs.update((start, end) for end in ends if end != start)
+            ends_array = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+            held = self._has(ends_array[:, 0], relation, ends_array[:, 1])
+            self._supports[key] = (int(held.sum()), len(ends_array))
+        return self._supports[key]
+
+    def _pairs(self, slot: int) -> IntArray:
+        """(from, to) of the facts of a relation id, a bounded number of them."""
+        kg, direct = self._kg, direct_of(slot, self._kg.num_relations)
+        parts, size = [], 0
+        for block in kg.triple_blocks():
+            rows = block[block[:, 1] == direct][:MAX_THINGS].numpy()
+            parts.append(rows[:, [2, 0]] if is_inverse(slot, kg.num_relations) else rows[:, [0, 2]])
+            size += len(rows)
+            if size >= MAX_THINGS:
+                break
+        return np.concatenate(parts)[:MAX_THINGS] if parts else np.empty((0, 2), dtype=np.int64)
+
+    def _has(self, head: IntArray, relation: int, tail: IntArray) -> NDArray[np.bool_]:
+        if not len(head):
+            return np.zeros(0, dtype=bool)
+        ends = torch.from_numpy(np.ascontiguousarray(head)), torch.from_numpy(np.ascontiguousarray(tail))
+        held = self._kg.edges.has(ends[0], torch.full_like(ends[0], relation), ends[1])
+        return np.asarray(held.numpy(), dtype=bool)
+
+    def _slots(self, entity: int) -> list[int]:
+        edges = self._kg.edges
+        return edges.group_type[int(edges.node_ptr[entity]) : int(edges.node_ptr[entity + 1])].tolist()
+
+    def _facts_of(self, entity: int) -> list[tuple[int, int]]:
+        """(relation id, other end) of the facts of an entity, a few of each relation where there are many."""
+        slots = self._slots(entity)
+        each = max(1, MAX_FACTS // max(len(slots), 1))
+        return [(slot, other) for slot in slots for other in self._kg.answers(entity, slot)[:each].tolist()]
+
+    def _fact(self, source: int, slot: int, other: int) -> tuple[str, str, str]:
+        head, relation, tail = fact_of(source, slot, other, self._kg.num_relations)
+        return self._kg.entities[head], self._kg.relations[relation], self._kg.entities[tail]
+
+    def _with(self, slot: int, shared: int) -> str:
+        name, other = self._kg.relations[direct_of(slot, self._kg.num_relations)], self._kg.entities[shared]
+        return f"that {other} «{name}»" if is_inverse(slot, self._kg.num_relations) else f"that «{name}» {other}"
+
+    def _step(self, start: str, slot: int, end: str) -> str:
+        name = self._kg.relations[direct_of(slot, self._kg.num_relations)]
+        back = is_inverse(slot, self._kg.num_relations)
+        return f"{end} «{name}» {start}" if back else f"{start} «{name}» {end}"

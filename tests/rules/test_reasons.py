@@ -1,0 +1,63 @@
+"""Reasons: rules around a fact with their support; paths of one kind are one reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from gamma_kg import KnowledgeGraph
+from gamma_kg.rules.reasons import Reason, ReasonFinder
+
+
+@pytest.fixture(scope="module")
+def cities() -> KnowledgeGraph:
+    facts = []
+    for i in range(30):
+        facts += [(f"city {i}", "part of", "Kenya"), (f"person {i}", "born in", f"city {i}")]
+        facts += [(f"city {i}", "is a", "town")] if i < 20 else []
+        facts += [(f"person {i}", "citizen of", "Kenya")] if i < 25 else []
+        facts += [(f"person {i}", "lives in", f"city {i}")] if i % 2 else []
+    facts += [(f"thing {i}", "is a", "rock") for i in range(60)]
+    # Three ways from ann to zed of the same kind.
+    facts += [("ann", "knows", f"friend {i}") for i in range(3)] + [(f"friend {i}", "likes", "zed") for i in range(3)]
+    facts += [("bob", "knows", "friend 0"), ("bob", "meets", "zed")]
+    return KnowledgeGraph.from_triples(facts)
+
+
+def find(kg: KnowledgeGraph, head: str, relation: str, tail: str) -> list[Reason]:
+    return ReasonFinder(kg).find(kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail), limit=20)
+
+
+def test_things_that_share_a_fact_are_counted_without_the_head_itself(cities: KnowledgeGraph) -> None:
+    reasons = {reason.text: reason for reason in find(cities, "city 25", "is a", "town")}
+    reason = reasons["20 of 29 other things that «part of» Kenya also «is a» town"]
+    assert (reason.count, reason.of, reason.kind) == (20, 29, "alike heads")
+    assert reason.facts[0] == ("city 25", "part of", "Kenya")
+    assert all(relation == "is a" and tail == "town" for _, relation, tail in reason.facts[1:])
+    # A fact of the graph is not a reason for itself, nor counted among the others.
+    known = next(r for r in find(cities, "city 3", "is a", "town") if r.facts[0] == ("city 3", "part of", "Kenya"))
+    assert (known.count, known.of) == (19, 29)
+
+
+def test_another_link_between_the_two_counts_over_the_whole_relation(cities: KnowledgeGraph) -> None:
+    reason = next(r for r in find(cities, "person 4", "lives in", "city 4") if r.kind == "other link")
+    assert (reason.count, reason.of) == (15, 30)
+    assert reason.text == "where x «born in» y, also x «lives in» y in 15 of 30 cases"
+
+
+def test_paths_of_one_kind_are_one_reason(cities: KnowledgeGraph) -> None:
+    paths = [r for r in find(cities, "ann", "meets", "zed") if r.kind == "path"]
+    assert len(paths) == 1
+    assert paths[0].num_paths == 3 and (paths[0].count, paths[0].of) == (1, 2)
+    assert "friend 0, friend 1, friend 2" in paths[0].text
+    citizen = next(r for r in find(cities, "person 27", "citizen of", "Kenya") if r.kind == "path")
+    assert (citizen.count, citizen.of) == (25, 30)
+
+
+def test_the_best_supported_reason_comes_first(cities: KnowledgeGraph) -> None:
+    shares = [reason.count / reason.of for reason in find(cities, "person 27", "citizen of", "Kenya")]
+    assert shares and shares[0] == max(shares)
+
+
+def test_what_is_no_more_than_chance_is_left_out(cities: KnowledgeGraph) -> None:
+    assert not any("rock" in reason.text for reason in find(cities, "city 25", "is a", "town"))
+    assert find(cities, "thing 1", "knows", "Kenya") == []
