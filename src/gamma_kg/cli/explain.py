@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gamma_kg.cli.predict import ModelOption
+from gamma_kg.cli.predict import ModelOption, RulesOption
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.errors import DataError, did_you_mean
 
@@ -26,6 +26,7 @@ def explain(
     paths: Annotated[int, typer.Option(help="How many paths.")] = 5,
     facts: Annotated[int, typer.Option(help="How many single facts.")] = 5,
     json_: Annotated[bool, typer.Option("--json", help="JSON on stdout, nothing else.")] = False,
+    rules: RulesOption = True,
     model: ModelOption = None,
 ) -> None:
     """Show the paths from head to tail that speak for a fact, and which facts it rests on."""

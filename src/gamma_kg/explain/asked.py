@@ -35,7 +35,14 @@ class Standing(NamedTuple):
 class Asked:
     """The query (head, relation, ?) and the answer in question, with the edges it is computed on."""
 
-    def __init__(self, model: GammaModel, kg: KnowledgeGraph, fact: Triple, gone: Iterable[Triple] = ()) -> None:
+    def __init__(
+        self,
+        model: GammaModel,
+        kg: KnowledgeGraph,
+        fact: Triple,
+        gone: Iterable[Triple] = (),
+        rivals_less: Tensor | None = None,
+    ) -> None:
         self._model, self._kg, self.fact = model, kg, fact
         self.edges = self._less(kg.edges, [fact, *gone])
         with torch.no_grad():
@@ -44,6 +51,8 @@ class Asked:
             self.relations: RelationStates = model.relation_states(relation_graph, kg.edges.inverse, relation_B)
         self._rival_N = torch.ones(kg.num_entities, dtype=torch.bool)
         self._rival_N[kg.answers(fact[0], fact[1])] = False
+        if rivals_less is not None:
+            self._rival_N[rivals_less] = False
         self._rival_N[fact[2]] = True
         score_N, weight_NK = self._scores(self.edges)
         self.standing = self._standing(score_N)

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
+from torch import Tensor
+
 from gamma_kg.errors import DataError
 from gamma_kg.explain.asked import Asked, Triple
 from gamma_kg.explain.beam import best_walks
@@ -19,6 +21,7 @@ from gamma_kg.explain.picture import draw_html, draw_svg
 from gamma_kg.explain.text import describe
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.nn.model import GammaModel
+from gamma_kg.rules.reasons import Reason
 
 BEAM = 8
 MIN_WALKS = 20
@@ -83,6 +86,9 @@ class Explanation:
     pairs: tuple[KeyPair, ...]  # only where no single fact decides
     cause: Cause  # what the answer rests on: one fact, two together, many, or none of those tested
     num_tested: int  # facts that were taken out, one at a time
+    reasons: tuple[Reason, ...] = ()  # rules with their support in the graph, best first
+    why_not: str | None = None  # what the graph's own patterns say against it
+    calibrated: float | None = None  # the probability fitted to this graph; `probability` is the share of the scores
 
     def text(self) -> str:
         """For reading in a terminal."""
@@ -117,14 +123,18 @@ def explain(
     num_facts: int = 5,
     branch_names: Iterable[str] = (),
     without: Iterable[tuple[str, str, str]] = (),
+    rivals_less: Tensor | None = None,
 ) -> Explanation:
-    """Explains why `tail` answers (head, relation, ?), on the graph less the facts `without`."""
+    """Explains why `tail` answers (head, relation, ?), on the graph less the facts `without`.
+
+    `rivals_less` are entities (ids) that the answer is not ranked against: `predict` would not show them.
+    """
     if num_paths < 1 or num_facts < 0:
         raise DataError(f"ask for at least one path and no negative number of facts, got {num_paths} and {num_facts}")
     fact = kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail)
     known = bool((kg.answers(fact[0], fact[1]) == fact[2]).any())
     gone = [(kg.entity_id(h), kg.relation_id(r), kg.entity_id(t)) for h, r, t in without]
-    asked = Asked(model, kg, fact, gone)
+    asked = Asked(model, kg, fact, gone, rivals_less)
     names = list(branch_names) or [*model.config.branches]
     gradient_TE = asked.gradients().numpy()
     receiver, type_, sender = (array.numpy() for array in asked.edges.slice(0, asked.edges.num_edges))

@@ -11,12 +11,17 @@ if TYPE_CHECKING:
 def describe(explanation: Explanation) -> str:
     """Several lines: the answer, the paths, the branches, the facts it rests on."""
     e = explanation
+    probability = e.probability if e.calibrated is None else e.calibrated
     lines = [
-        f"({e.head}, {e.relation}, {e.tail}): rank {e.rank}, probability {e.probability:.1%}, score {e.score:.2f}"
+        f"({e.head}, {e.relation}, {e.tail}): rank {e.rank}, probability {probability:.1%}, score {e.score:.2f}"
         + (" (in the graph; explained as if it were not)" if e.known else ""),
-        "",
-        "Paths, by how far the score falls without them:",
     ]
+    if e.why_not is not None:
+        lines += ["", f"Against it: {e.why_not}."]
+    if e.reasons:
+        lines += ["", "Rules of this graph that speak for it, with how often they hold:"]
+        lines += [f"  {reason.count / reason.of:6.0%}  {reason.text}" for reason in e.reasons]
+    lines += ["", "Paths, by how far the score falls without them:"]
     lines += [f"  {path.drop:6.2f}  {path_text(e.head, path)}" for path in e.paths] or ["  none within reach"]
     if len(e.branch_weights) > 1:
         shares = ", ".join(f"{name} {weight:.0%}" for name, weight in e.branch_weights.items())
@@ -41,15 +46,16 @@ def path_text(start: str, path: Path) -> str:
 def cause_text(explanation: Explanation) -> str:
     """One sentence: what the answer rests on."""
     e = explanation
+    what = "probability" if e.calibrated is None else "share of the scores"
     if e.cause == "one":
         deciding = [fact for fact in e.facts if fact.probability <= e.probability / 2]
         count = "One fact decides" if len(deciding) == 1 else f"Each of {len(deciding)} facts decides"
-        return f"{count}: without it the probability falls from {e.probability:.1%} to {e.facts[0].probability:.1%}."
+        return f"{count}: without it the {what} falls from {e.probability:.1%} to {e.facts[0].probability:.1%}."
     if e.cause == "two":
         pair = e.pairs[0]
         both = " and ".join(f"({', '.join(fact)})" for fact in (pair.first, pair.second))
         fall = f"from {e.probability:.1%} to {pair.probability:.1%}"
-        return f"No single fact decides; without both of {both} the probability falls {fall}."
+        return f"No single fact decides; without both of {both} the {what} falls {fall}."
     if e.cause == "many":
         return f"No fact and no pair decides ({e.num_tested} tested): the answer rests on many that each add a little."
     if e.num_tested:

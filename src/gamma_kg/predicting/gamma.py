@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import weakref
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -25,6 +26,8 @@ from gamma_kg.predicting.local import local_batches
 from gamma_kg.predicting.predictor import Predictor
 from gamma_kg.predicting.switch import Local, local_triples
 from gamma_kg.predicting.weights import load_weights_of
+from gamma_kg.rules import rules_of
+from gamma_kg.rules.reasons import ReasonFinder
 
 if TYPE_CHECKING:
     from gamma_kg.training.adapt import Adapted
@@ -133,12 +136,15 @@ class Gamma(Predictor):
         num_paths: int = 5,
         num_facts: int = 5,
         without: Iterable[tuple[str, str, str]] = (),
+        rules: bool = True,
     ) -> Explanation:
         """Why the model believes (head, relation, tail): paths, branches, and the facts it rests on.
 
-        With facts `without`: what it would believe if these were gone.
+        With facts `without`: what it would believe if these were gone. With `rules`: rules of the graph that speak for
+        the fact, and what its patterns say against it.
         """
-        return explain(
+        fact = kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail)
+        found = explain(
             self.model,
             kg,
             head,
@@ -148,7 +154,11 @@ class Gamma(Predictor):
             num_facts=num_facts,
             branch_names=list(self.branch_names),
             without=without,
+            rivals_less=rules_of(kg).without(*fact[:2]) if rules else None,
         )
+        if not rules:
+            return found
+        return replace(found, reasons=tuple(ReasonFinder(kg).find(*fact)), why_not=rules_of(kg).why_not(*fact))
 
     def __repr__(self) -> str:
         return f"Gamma({' & '.join(self.config.branches)}, {self.num_parameters:,} parameters)"
