@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor
 
+from gamma_kg.errors import CheckpointError
 from gamma_kg.explain import Explanation, explain
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.starts import Starts
 from gamma_kg.nn.checkpoint import Checkpoint, save_checkpoint
 from gamma_kg.nn.config import GammaConfig, preset
+from gamma_kg.nn.ensemble import GammaEnsemble
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.predicting.background import BackgroundCache
 from gamma_kg.predicting.home import warn_if_elsewhere
@@ -47,11 +49,21 @@ class Gamma(Predictor):
     @classmethod
     def from_pretrained(cls, name: str | Path | None = None) -> Self:
         """The bundled weights, others by their name (`gamma_kg.predicting.weights`), or those of a checkpoint file."""
-        return cls.from_checkpoint(load_weights_of(name))
+        return cls.from_checkpoints(load_weights_of(name))
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
         return cls(checkpoint.build(), checkpoint.provenance)
+
+    @classmethod
+    def from_checkpoints(cls, checkpoints: Sequence[Checkpoint]) -> Self:
+        """One model, or the mean of several (`nn/ensemble.py`)."""
+        if len(checkpoints) == 1:
+            return cls.from_checkpoint(checkpoints[0])
+        kinds = {checkpoint.config.relation_graph for checkpoint in checkpoints}
+        same = [c.with_pairs() for c in checkpoints] if "pairs" in kinds else checkpoints
+        members = [dict(checkpoint.provenance) for checkpoint in checkpoints]
+        return cls(GammaEnsemble([checkpoint.build() for checkpoint in same]), {"mean_of": members})
 
     @classmethod
     def from_preset(cls, name: str, seed: int = 0) -> Self:
@@ -65,6 +77,8 @@ class Gamma(Predictor):
             return cls(GammaModel(config), {"source": f"untrained, seed {seed}"})
 
     def save(self, path: str | Path) -> None:
+        if isinstance(self.model, GammaEnsemble):
+            raise CheckpointError("an ensemble is no single file: save its models one by one")
         save_checkpoint(path, self.model, self.provenance)
 
     def to(self, device: torch.device | str) -> Self:
@@ -143,6 +157,8 @@ class Gamma(Predictor):
         With facts `without`: what it would believe if these were gone. With `rules`: rules of the graph that speak for
         the fact, and what its patterns say against it.
         """
+        if isinstance(self.model, GammaEnsemble):
+            raise CheckpointError("an ensemble has no single explanation: ask one of its models")
         fact = kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail)
         found = explain(
             self.model,

@@ -12,7 +12,7 @@ from gamma_kg.errors import CheckpointError, did_you_mean
 from gamma_kg.nn.config import PRESETS
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.predictor import Predictor
-from gamma_kg.predicting.weights import bundled
+from gamma_kg.predicting.weights import bundled, load_one
 
 BASELINES = ("untrained", "ppr", "frequency")
 UNTRAINED_SEED = 0
@@ -33,7 +33,10 @@ class NamedModel:
 
 
 def resolve_model(name: str | Path | None) -> NamedModel:
-    """None: the bundled weights. "untrained" (or "untrained:PRESET"), "ppr", "frequency", else a checkpoint."""
+    """None: the bundled weights. "untrained" (or "untrained:PRESET"), "ppr", "frequency", else a checkpoint.
+
+    Several checkpoints with + between them are an ensemble.
+    """
     text = "" if name is None else str(name)
     if text in ("ppr", "frequency"):
         return _baseline(text)
@@ -42,6 +45,8 @@ def resolve_model(name: str | Path | None) -> NamedModel:
         return _of_gamma(text, Gamma.from_preset(preset, seed=UNTRAINED_SEED))
     if text in ("", "bundled"):
         return _of_gamma("bundled", Gamma.from_pretrained())
+    if "+" in text and all(Path(part).is_file() for part in text.split("+")):
+        return _of_gamma("ensemble", Gamma.from_checkpoints([load_one(part) for part in text.split("+")]))
     if text not in bundled() and not Path(text).is_file():
         hint = did_you_mean(text, [*BASELINES, *bundled(), *(f"untrained:{preset}" for preset in PRESETS)])
         raise CheckpointError(

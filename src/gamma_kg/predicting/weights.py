@@ -21,7 +21,7 @@ class Bundled:
     """Weights that ship with the package."""
 
     name: str
-    file: str
+    files: tuple[str, ...]
     about: str
 
 
@@ -29,20 +29,31 @@ class Bundled:
 def bundled() -> Mapping[str, Bundled]:
     """All of them by name; the first is what `from_pretrained()` loads."""
     raw = tomllib.loads((files("gamma_kg") / "weights" / "weights.toml").read_text("utf-8"))
-    return {name: Bundled(name, **facts) for name, facts in raw.items()}
+    return {name: Bundled(name, tuple(facts["files"]), facts["about"]) for name, facts in raw.items()}
 
 
-def load_weights_of(name: str | Path | None = None) -> Checkpoint:
-    """The weights called `name`; the default ones when None."""
+def load_weights_of(name: str | Path | None = None) -> list[Checkpoint]:
+    """The weights called `name`, the default ones when None: one checkpoint, or those of an ensemble."""
     text = next(iter(bundled())) if name is None else str(name)
     if text in bundled() and not Path(text).is_file():
-        with as_file(files("gamma_kg") / "weights" / bundled()[text].file) as path:
-            return load_checkpoint(path)
+        found = []
+        for file in bundled()[text].files:
+            with as_file(files("gamma_kg") / "weights" / file) as path:
+                found.append(load_checkpoint(path))
+        return found
     if Path(text).suffix in ULTRA_SUFFIXES:
-        return import_ultra(text)
+        return [import_ultra(text)]
     if not Path(text).is_file():
         raise CheckpointError(
             f"no checkpoint at {text}, and no bundled weights of that name{did_you_mean(text, bundled())}: wanted a "
             f".safetensors file that gamma wrote, a public ULTRA .pth file, or one of {', '.join(bundled())}"
         )
-    return load_checkpoint(text)
+    return [load_checkpoint(text)]
+
+
+def load_one(name: str | Path | None = None) -> Checkpoint:
+    """Weights to train from or to look into: an ensemble is refused."""
+    found = load_weights_of(name)
+    if len(found) > 1:
+        raise CheckpointError(f"{name} is an ensemble of {len(found)} models: name one of them")
+    return found[0]

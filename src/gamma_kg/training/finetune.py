@@ -19,7 +19,7 @@ from gamma_kg.errors import DataError
 from gamma_kg.graph.sampling import IntArray, TrainingGraph
 from gamma_kg.machine.processes import join_processes
 from gamma_kg.nn.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from gamma_kg.predicting.weights import load_weights_of
+from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.graphs import NamedGraph, provenance
 from gamma_kg.training.judgement import Verdict, judge
@@ -140,4 +140,4 @@ def split_off(triples: IntArray, rng: np.random.Generator) -> tuple[IntArray, In
 
 def load_start(model: str | Path | None) -> Checkpoint:
     """The weights to start from: bundled ones by name, a .safetensors checkpoint or a public ULTRA .pth."""
-    return load_weights_of(model)
+    return load_one(model)

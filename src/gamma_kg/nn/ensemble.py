@@ -1,0 +1,63 @@
+"""Several models that answer as one: the mean of their scores.
+
+Scores are logarithms of shares up to a constant per query, so their mean ranks as the mean of log-probabilities does.
+B queries, C candidates, U relations that are asked about, R relations and inverses, D channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from gamma_kg.errors import ConfigError
+from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.starts import Starts
+from gamma_kg.nn.model import GammaModel, RelationStates, Scores
+
+
+class GammaEnsemble(GammaModel):
+    """Members that want the same graph of relations; each has its own weights, relation states and branch weights."""
+
+    def __init__(self, members: Sequence[GammaModel]) -> None:
+        nn.Module.__init__(self)
+        kinds = {member.config.relation_graph for member in members}
+        if len(kinds) != 1:
+            raise ConfigError(
+                f"models of one ensemble need the same graph of relations, got {', '.join(sorted(kinds))}"
+            )
+        self.config = members[0].config
+        self.members = nn.ModuleList(members)
+        self.relation_encoder = nn.ModuleList(member.relation_encoder for member in members)  # type: ignore[assignment]
+        self.score = members[0].score
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(member.num_parameters for member in self._models())
+
+    def encode_relations(self, relation_graph: Edges, relation_U: Tensor) -> Tensor:
+        """The members' states side by side, (U, R, sum of D)."""
+        return torch.cat([member.encode_relations(relation_graph, relation_U) for member in self._models()], dim=-1)
+
+    def score_entities(
+        self,
+        edges: Edges,
+        relations: RelationStates,
+        starts: Starts,
+        relation_B: Tensor,
+        candidate_BC: Tensor | None = None,
+    ) -> Scores:
+        """Mean of the members' scores; the branch weights are those of the first."""
+        widths = [member.config.dim for member in self._models()]
+        parts = relations.state_URD.split(widths, dim=-1)
+        found = [
+            member.score_entities(
+                edges, RelationStates(part.contiguous(), relations.which_B), starts, relation_B, candidate_BC
+            )
+            for member, part in zip(self._models(), parts, strict=True)
+        ]
+        return Scores(torch.stack([scores.score_BC for scores in found]).mean(0), found[0].weight_BCK)
+
+    def _models(self) -> list[GammaModel]:
+        return [member for member in self.members if isinstance(member, GammaModel)]

@@ -1,0 +1,31 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+from gamma_kg import CheckpointError, Gamma, KnowledgeGraph
+from gamma_kg.nn.config import GammaConfig
+from gamma_kg.predicting.models import resolve_model
+
+SMALL = GammaConfig(dim=8, num_layers=2, attention_dim=8)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    """Two unlike models; the second knows pairs."""
+    options = (SMALL, SMALL.with_options(dim=16, relation_graph="pairs"))
+    paths = [tmp_path / f"{number}.safetensors" for number in range(2)]
+    for number, (config, path) in enumerate(zip(options, paths, strict=True)):
+        Gamma.from_config(config, seed=number).save(path)
+    return paths
+
+
+def test_an_ensemble_scores_with_the_mean_of_its_models(files: list[Path], family: KnowledgeGraph) -> None:
+    named = resolve_model("+".join(map(str, files)))
+    query = torch.tensor([0, 1, 0]), torch.tensor([0, 1, 2])
+    alone = [Gamma.from_pretrained(path).scores(family, *query) for path in files]
+    together = named.scorer.scores(family, *query)
+    assert torch.allclose(together, (alone[0] + alone[1]) / 2, atol=1e-5)
+    assert isinstance(named.scorer, Gamma)
+    with pytest.raises(CheckpointError, match="no single file"):
+        named.scorer.save(files[0].parent / "both.safetensors")
