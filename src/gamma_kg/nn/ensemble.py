@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from gamma_kg.errors import ConfigError
-from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.edges import EdgeGroups, Edges
 from gamma_kg.graph.starts import Starts
 from gamma_kg.nn.model import GammaModel, RelationStates, Scores
 
@@ -42,7 +42,7 @@ class GammaEnsemble(GammaModel):
 
     def score_entities(
         self,
-        edges: Edges,
+        edges: EdgeGroups,
         relations: RelationStates,
         starts: Starts,
         relation_B: Tensor,
