@@ -121,6 +121,27 @@ def test_without_a_file_the_answers_go_to_stdout_in_the_order_of_the_queries(
     assert code == 0 and err == "" and json.loads(out.splitlines()[1])["head_id"] == "http://e.org/ann"
 
 
+def test_complete_gives_json_and_asserts_only_when_asked(run, graph: Path, model: Path, tmp_path: Path) -> None:
+    code, out, err = run("complete", graph, "--top", 3, "--no-calibrate", "-m", model, "--json", "--quiet")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert code == 0 and len(rows) == 3 and err == "" and rows[0]["relation_id"].startswith("http://e.org/")
+    for assert_, asserted in (((), 0), (("--assert",), 3)):
+        path = tmp_path / "new.ttl"
+        assert run("complete", graph, "--top", 3, "--no-calibrate", "-m", model, "--out", path, *assert_)[0] == 0
+        predicates = [line for line in path.read_text().splitlines() if line.startswith("<http://e.org/")]
+        assert len(predicates) == asserted
+    assert run("complete", graph, "--no-calibrate", "-m", model, "--assert")[0] == 2
+
+
+def test_describe_tells_what_is_in_a_graph(run, graph: Path, model: Path) -> None:
+    code, out, _ = run("describe", graph, "-m", model, "--search", "ann")
+    assert code == 0 and "a query takes about" in out and "mother of  2 facts" in out and "names found:\n  Ann" in out
+    code, out, _ = run("describe", graph, "--json", "--no-time")
+    assert code == 0 and json.loads(out)["relations"] == 3
+    code, _, err = run("predict", graph, "-h", "Ann", "-r", "motherof x", "-m", model)
+    assert code == 2 and "no relation is named 'motherof x' among 3; did you mean" in err and "gamma describe" in err
+
+
 def test_h_is_help_where_it_is_not_the_head(run) -> None:
     assert "Usage" in run("-h")[1] and "Usage" in run("complete", "-h")[1]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from gamma_kg import KnowledgeGraph
 from gamma_kg.demo import demo_graph
 
@@ -33,6 +35,17 @@ def test_relations_come_with_examples_and_patterns() -> None:
     assert "never symmetric: 0 of 30 facts also hold in reverse" in relations["next"].patterns
     assert "one tail a head: 30 heads, 30 facts" in relations["next"].patterns
     assert relations["rare"].patterns == ("1 facts from a thing to itself",)
+
+
+def test_of_a_large_graph_only_what_one_pass_tells_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gamma_kg.graph.describe.MAX_SORTED", 3)
+    found = KnowledgeGraph.from_triples([*ring(5), ("a", "likes", "b")]).describe()
+    assert found.components is None and found.relation_facts[0].heads is None and not found.types
+    assert [(r.name, r.facts, r.example) for r in found.relation_facts] == [
+        ("next", 5, ("n0", "n1")),
+        ("likes", 1, ("a", "b")),
+    ]
+    assert "next  5 facts; n0 → n1" in str(found)
 
 
 def test_names_are_found_by_beginning_inside_and_likeness() -> None:

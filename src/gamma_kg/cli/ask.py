@@ -76,7 +76,7 @@ def print_answers(answers: Sequence[Answer]) -> None:
     from rich.markup import escape as escape_markup
     from rich.table import Table
 
-    from gamma_kg.io.shown import shown
+    from gamma_kg.io.shown import shown, shown_lines
 
     def escape(text: str) -> str:
         return escape_markup(shown(text))
@@ -100,4 +100,4 @@ def print_answers(answers: Sequence[Answer]) -> None:
         for step in found.steps:
             if step.why is not None:
                 console.print(f"\n[bold]{escape(found.name)}[/bold]")
-                console.print(escape(step.why.text()))
+                console.print(escape_markup(shown_lines(step.why.text())))

@@ -14,7 +14,9 @@ import typer
 from gamma_kg.cli.predict import LocalOption, MemoryOption, ModelOption, RulesOption
 from gamma_kg.cli.progress import progress_bar
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
+from gamma_kg.cli.saying import say
 from gamma_kg.errors import ConfigError
+from gamma_kg.io.shown import shown
 
 if TYPE_CHECKING:
     from gamma_kg.complete import Fact
@@ -27,7 +29,11 @@ SHOWN = 20
 def complete(
     graph: GraphArgument,
     reading: Reading,
-    out: Annotated[Path | None, typer.Option(help="File for the facts: .tsv .csv .jsonl .parquet or .nt.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the facts: .tsv .csv .jsonl .parquet .nt or .ttl.")] = None,
+    assert_: Annotated[
+        bool, typer.Option("--assert", help="RDF: write the facts themselves too, not only statements about them.")
+    ] = False,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object per fact on stdout.")] = False,
     relations: Annotated[
         list[str] | None, typer.Option("--relations", help="Only this relation; may be repeated.")
     ] = None,
@@ -47,26 +53,28 @@ def complete(
     """Propose the most probable missing facts of the whole graph. Can be stopped with Ctrl-C and taken up again."""
     from gamma_kg.complete import complete as complete_graph
     from gamma_kg.errors import DataError
-    from gamma_kg.io.rows import check_ending, write_rows
+    from gamma_kg.io.rows import check_ending, identified, write_json_lines, write_rows
     from gamma_kg.predicting.models import resolve_model
     from gamma_kg.predicting.switch import basis, local_triples
 
     seconds = None if budget is None else parse_budget(budget)
     if out is not None:
-        check_ending(out)
+        check_ending(out, asserted=assert_)
+    elif assert_:
+        raise DataError("--assert is for files of RDF: give --out FILE (.nt or .ttl)")
     started = time.monotonic()
     kg = reading.graph(graph)
     gamma = resolve_model(model).scorer
     if calibrate:
         try:
             # A part of the budget: what this asks, the search can't ask any more.
-            print(f"gamma: {gamma.calibrate(kg, max_hidden=200, local=local)}", file=sys.stderr)
+            say(str(gamma.calibrate(kg, max_hidden=200, local=local)))
         except DataError as error:
-            print(f"gamma: probabilities stay as they are: {error}", file=sys.stderr)
+            say(f"probabilities stay as they are: {error}")
     if seconds is not None:
         seconds -= time.monotonic() - started
         if seconds <= 0 and calibrate:  # each further run would end here too
-            print("gamma: fitting probabilities took the whole --budget: give more, or --no-calibrate", file=sys.stderr)
+            say("fitting probabilities took the whole --budget: give more, or --no-calibrate")
     journal = None if out is None else out.with_name(out.name + ".progress")
     with progress_bar("completing", "queries") as progress:
         found = complete_graph(
@@ -83,14 +91,16 @@ def complete(
             local=local,
         )
     if out is not None:
-        write_rows(out, (asdict(fact) for fact in found.facts), kg)
+        write_rows(out, (asdict(fact) for fact in found.facts), kg, asserted=assert_)
+    elif json_:
+        write_json_lines(sys.stdout, identified((asdict(fact) for fact in found.facts), kg))
     else:
         print_facts(found.facts[:SHOWN])
     asked = f"{found.queries_asked:,} of {found.queries_in_all:,} promising queries asked in {found.seconds:.0f} s"
     where = "" if out is None else f" in {out}"
     rest = "" if found.is_finished or out is None else "; the same command goes on from here"
     on = basis(local_triples(kg, local))
-    print(f"gamma: {len(found.facts):,} facts{where}; {asked}, answered from {on}{rest}", file=sys.stderr)
+    say(f"{len(found.facts):,} facts{where}; {asked}, answered from {on}{rest}")
 
 
 def parse_budget(text: str) -> float:
@@ -111,6 +121,6 @@ def print_facts(facts: list[Fact]) -> None:
     for name in ("", "head", "relation", "tail", "probability"):
         table.add_column(name, justify="right" if name in ("", "probability") else "left")
     for rank, fact in enumerate(facts, 1):
-        names = (escape(name) for name in (fact.head, fact.relation, fact.tail))
+        names = (escape(shown(name)) for name in (fact.head, fact.relation, fact.tail))
         table.add_row(str(rank), *names, f"{fact.probability:.1%}")
     Console().print(table if facts else "No missing facts found.")

@@ -30,12 +30,14 @@ def describe(
     model: ModelOption = None,
 ) -> None:
     """Counts, relations with an example and what their facts are like, types, components, degrees, time of a query."""
+    from gamma_kg.graph.describe import MAX_SORTED
     from gamma_kg.graph.describe import describe as describe_graph
     from gamma_kg.rules import rules_of
 
     kg = reading.graph(graph)
     ask = _asking(kg, model) if time_ else None
-    found = describe_graph(kg, search=search, patterns=rules_of(kg).patterns.describe, ask=ask)
+    patterns = rules_of(kg).patterns.describe if kg.num_triples <= MAX_SORTED else None
+    found = describe_graph(kg, search=search, patterns=patterns, ask=ask)
     print(json.dumps(found.to_dict(), ensure_ascii=False) if json_ else found)
 
 

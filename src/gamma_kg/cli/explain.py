@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,9 @@ import typer
 
 from gamma_kg.cli.predict import ModelOption, RulesOption
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
+from gamma_kg.cli.saying import say
 from gamma_kg.errors import DataError, did_you_mean
+from gamma_kg.io.shown import shown_lines
 
 ENDINGS = (".svg", ".html", ".json", ".txt")
 
@@ -43,8 +44,8 @@ def explain(
     kg = reading.graph(graph)
     found = gamma.explain(kg, head=head, relation=relation, tail=tail, num_paths=paths, num_facts=facts)
     if out is None:
-        print(found.json() if json_ else found.text())
+        print(found.json() if json_ else shown_lines(found.text()))
         return
     content = {".svg": found.svg, ".html": found.html, ".json": found.json, ".txt": found.text}[out.suffix]()
     write_text(out, content + "\n")
-    print(f"gamma: explanation in {out}", file=sys.stderr)
+    say(f"explanation in {out}")

@@ -8,8 +8,9 @@ as well (`g-ink`, `g-node`, `g-3` …): a page that shows pictures inline can gi
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterable
+
+from gamma_kg.io.shown import shown_lines
 
 FONT = "system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
 SMALLEST_TEXT = 11
@@ -20,15 +21,13 @@ GAIN, LOSS = PALETTE[0], PALETTE[1]
 HEAD, TAIL, NODE = "#005fa3", "#a34700", "#eef2f6"  # boxes; white text can be read on the first two
 CLASSES = {INK: "g-ink", QUIET: "g-quiet", RULE: "g-line", PAPER: "g-paper", HEAD: "g-head", TAIL: "g-tail"}
 CLASSES |= {NODE: "g-node"} | {colour: f"g-{number}" for number, colour in enumerate(PALETTE)}
-# Characters that XML does not allow at all, escaped or not.
-NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # Mean width of a character in units of its size; a little much, so that text keeps off its neighbours.
 CHARACTER = 0.58
 
 
 def escape(content: str) -> str:
     """Text for XML and HTML, in elements and attributes."""
-    return html.escape(NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", content))
+    return html.escape(shown_lines(content))
 
 
 def painted(colour: str | None, kind: str = "", attribute: str = "fill") -> str:

@@ -34,6 +34,8 @@ TYPE_NAMES = {
 # A pattern is named when at least so many facts speak for it and this share of them does.
 MIN_FACTS = 10
 MIN_SHARE = 0.97
+# Up to so many facts everything is sorted; of larger graphs only what one pass over them tells is told.
+MAX_SORTED = 20_000_000
 SHOWN_RELATIONS = 30
 SHOWN_TYPES = 10
 SHOWN_NAMES = 20
@@ -46,8 +48,8 @@ class RelationFacts:
     name: str
     identifier: str
     facts: int
-    heads: int
-    tails: int
+    heads: int | None  # None in a graph that is too large to sort
+    tails: int | None
     example: tuple[str, str]
     patterns: tuple[str, ...]
 
@@ -61,8 +63,8 @@ class Description:
     facts: int
     relation_facts: tuple[RelationFacts, ...]  # most facts first
     types: tuple[tuple[str, int], ...]  # name, how many entities are of it; most first
-    components: int
-    largest_component: int
+    components: int | None  # None in a graph that is too large to look through
+    largest_component: int | None
     isolated: int  # entities without a fact
     mean_degree: float
     median_degree: float
@@ -75,7 +77,7 @@ class Description:
         return asdict(self)
 
     def __str__(self) -> str:
-        return shown_lines(self)
+        return lines_of(self)
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -100,28 +102,34 @@ def describe(
     """Looks at a graph. `patterns(relation)` may say more of a relation than is counted here; `ask(head, relation)` is
     called to time a query and returns a remark."""
     count_R = np.zeros(kg.num_relations, dtype=np.int64)
+    first_R = np.zeros((kg.num_relations, 2), dtype=np.int64)
     degree_N = np.zeros(kg.num_entities, dtype=np.int64)
     for block in kg.triple_blocks():
         triples = block.numpy()
+        relations, first = np.unique(triples[:, 1], return_index=True)
+        is_new = count_R[relations] == 0
+        first_R[relations[is_new]] = triples[first[is_new]][:, [0, 2]]
         count_R += np.bincount(triples[:, 1], minlength=kg.num_relations)
         degree_N += np.bincount(triples[:, [0, 2]].ravel(), minlength=kg.num_entities)
-    triples = kg.triples.numpy()
-    order = np.argsort(triples[:, 1], kind="stable")
-    cuts = np.searchsorted(triples[order, 1], np.arange(kg.num_relations + 1))
-    facts_R = [triples[order[cuts[r] : cuts[r + 1]]] for r in range(kg.num_relations)]
+    is_whole = kg.num_triples <= MAX_SORTED
+    facts_R = _by_relation(kg) if is_whole else None
+    sizes = _component_sizes(kg.triples.numpy(), kg.num_entities, degree_N) if is_whole else None
     seconds, note = _timed(kg, ask) if ask is not None and kg.num_triples else (None, "")
-    sizes = _component_sizes(triples, kg.num_entities, degree_N)
     top = np.argsort(-degree_N, kind="stable")[:5]
     return Description(
         entities=kg.num_entities,
         relations=kg.num_relations,
         facts=kg.num_triples,
         relation_facts=tuple(
-            _relation(kg, int(r), facts_R[r], patterns) for r in np.argsort(-count_R, kind="stable") if count_R[r]
+            _relation(
+                kg, int(r), int(count_R[r]), first_R[r].tolist(), None if facts_R is None else facts_R[r], patterns
+            )
+            for r in np.argsort(-count_R, kind="stable")
+            if count_R[r]
         ),
-        types=_types(kg, facts_R),
-        components=len(sizes),
-        largest_component=int(sizes.max(initial=0)),
+        types=() if facts_R is None else _types(kg, facts_R),
+        components=None if sizes is None else len(sizes),
+        largest_component=None if sizes is None else int(sizes.max(initial=0)),
         isolated=int((degree_N == 0).sum()),
         mean_degree=float(degree_N.mean()) if len(degree_N) else 0.0,
         median_degree=float(np.median(degree_N)) if len(degree_N) else 0.0,
@@ -168,12 +176,13 @@ def relation_patterns(triples: NDArray[np.int64], num_entities: int) -> list[str
     return said
 
 
-def shown_lines(found: Description) -> str:
+def lines_of(found: Description) -> str:
     """The description as lines for a terminal."""
     lines = _summary(found)
     lines.append("relations, most facts first:")
     for r in found.relation_facts[:SHOWN_RELATIONS]:
-        lines.append(f"  {r.name}  {r.facts:,} facts, {r.heads:,} heads, {r.tails:,} tails; {' → '.join(r.example)}")
+        ends = "" if r.heads is None else f", {r.heads:,} heads, {r.tails:,} tails"
+        lines.append(f"  {r.name}  {r.facts:,} facts{ends}; {' → '.join(r.example)}")
         if r.patterns:
             lines.append(f"      {'; '.join(r.patterns)}")
     if len(found.relation_facts) > SHOWN_RELATIONS:
@@ -189,7 +198,8 @@ def _summary(found: Description) -> list[str]:
     if found.types:
         lines.append("types: " + ", ".join(f"{name} ({count:,})" for name, count in found.types))
     alone = f", {found.isolated:,} entities without a fact" if found.isolated else ""
-    lines.append(f"components: {found.components:,}, the largest with {found.largest_component:,} entities{alone}")
+    if found.components is not None:
+        lines.append(f"components: {found.components:,}, the largest with {found.largest_component:,} entities{alone}")
     most = ", ".join(f"{name} ({degree:,})" for name, degree in found.most_connected)
     lines.append(
         f"facts per entity: {found.mean_degree:.1f} on average, median {found.median_degree:.0f}; most: {most}"
@@ -199,17 +209,33 @@ def _summary(found: Description) -> list[str]:
     return lines
 
 
+def _by_relation(kg: KnowledgeGraph) -> list[NDArray[np.int64]]:
+    """The triples of each relation, int64 [n, 3]."""
+    triples = kg.triples.numpy()
+    order = np.argsort(triples[:, 1], kind="stable")
+    cuts = np.searchsorted(triples[order, 1], np.arange(kg.num_relations + 1))
+    return [triples[order[cuts[r] : cuts[r + 1]]] for r in range(kg.num_relations)]
+
+
 def _relation(
-    kg: KnowledgeGraph, relation: int, triples: NDArray[np.int64], patterns: Callable[[int], Sequence[str]] | None
+    kg: KnowledgeGraph,
+    relation: int,
+    count: int,
+    example: list[int],
+    triples: NDArray[np.int64] | None,
+    patterns: Callable[[int], Sequence[str]] | None,
 ) -> RelationFacts:
+    said: Sequence[str] = ()
+    if triples is not None:
+        said = relation_patterns(triples, kg.num_entities) if patterns is None else patterns(relation)
     return RelationFacts(
         name=kg.relations[relation],
         identifier=kg.relations.identifier(relation),
-        facts=len(triples),
-        heads=len(np.unique(triples[:, 0])),
-        tails=len(np.unique(triples[:, 2])),
-        example=(kg.entities[int(triples[0, 0])], kg.entities[int(triples[0, 2])]),
-        patterns=tuple(relation_patterns(triples, kg.num_entities) if patterns is None else patterns(relation)),
+        facts=count,
+        heads=None if triples is None else len(np.unique(triples[:, 0])),
+        tails=None if triples is None else len(np.unique(triples[:, 2])),
+        example=(kg.entities[example[0]], kg.entities[example[1]]),
+        patterns=tuple(said),
     )
 
 

@@ -21,6 +21,11 @@ def shown(text: str) -> str:
     return _UNSAFE.sub(lambda match: _number(ord(match[0])), text)
 
 
+def shown_lines(text: str) -> str:
+    """The same for a text of several lines, which stay lines."""
+    return "\n".join(shown(line) for line in text.split("\n"))
+
+
 def html_text(text: str) -> str:
     """The same for HTML and SVG, with markup escaped."""
     return escape(shown(text), quote=True)
