@@ -10,12 +10,13 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from gamma_kg.bench import suite, timing
+from gamma_kg.bench import local_queries, suite, timing
 from gamma_kg.bench.graphs import Counts, benchmark_graph, generated_triples
 from gamma_kg.bench.layer import ALGEBRAS, BATCH, LAYERS, in_a_row, layers_task, merged_types, passes_in
 from gamma_kg.bench.timing import BestTimes, best_times
 from gamma_kg.bench.whole_queries import distinct_queries, measure_growth
 from gamma_kg.cli import app
+from gamma_kg.data.benchmark import Benchmark, own_benchmark
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.starts import Starts
@@ -147,3 +148,30 @@ def test_the_command_writes_one_record(tmp_path: Path, monkeypatch: pytest.Monke
     aims = {aim["name"]: aim for aim in record["targets"]}
     assert aims["training step, in GEMM units, one thread"]["reached"]
     assert "to reach" in result.output
+
+
+def test_local_answers_are_measured_against_whole_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "fb15k237"
+    folder.mkdir()
+    lines = ["\t".join(map(str, triple)) for triple in generated_triples(TINY).tolist()]
+    for part, chosen in (("train", lines[20:]), ("valid", lines[:10]), ("test", lines[10:20])):
+        (folder / f"{part}.txt").write_text("\n".join(chosen) + "\n")
+    monkeypatch.setattr(local_queries, "GROWTH", (300, 600))
+    monkeypatch.setattr(local_queries, "load_benchmark", lambda name, _: _found(tmp_path, name))
+    out = tmp_path / "bench.json"
+    command = ["bench", "--local", "--growth", "--rounds", "1", "--threads", "1", "--out", str(out)]
+    result = CliRunner().invoke(app, [*command, "--store", str(folder / "train.txt")])
+    assert result.exit_code == 0, result.output
+    record = json.loads(out.read_text())
+    assert [row["graph"] for row in record["ratios"]] == ["fb15k237", "generated, 600 triples"]
+    for row in record["ratios"]:
+        assert row["ratio"] == pytest.approx(row["local"] / row["whole"]) and row["triples"] >= 8_000
+    assert [row["triples"] for row in record["growth"]][:2] == [300, 600] and len(record["growth"]) == 3
+    assert [aim["limit"] for aim in record["targets"]] == [5, 200]
+    assert "codex-m" in result.output  # is not there, which is said
+
+
+def _found(folder: Path, name: str) -> Benchmark:
+    if not (folder / name).is_dir():
+        raise DataError(f"{name} is not here")
+    return own_benchmark(folder / name)

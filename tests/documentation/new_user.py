@@ -34,6 +34,7 @@ from pages import ROOT, Command, File, Output, Part
 from shrinking import shrink
 from tiny_sets import SETS, write_ultra
 
+from gamma_kg.bench import local_queries as local_bench
 from gamma_kg.bench import suite as bench
 from gamma_kg.bench.training import measure_step
 from gamma_kg.cli import app, main
@@ -69,6 +70,7 @@ class NewUser:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setattr(bench, "GROWTH", [500, 1000])
+        patch.setattr(local_bench, "GROWTH", (500, 1000))
         small_step = partial(measure_step, num_entities=30, num_triples=90, num_relations=4, batch_size=4, negatives=8)
         patch.setattr(bench, "measure_step", small_step)
         for slug in SETS:

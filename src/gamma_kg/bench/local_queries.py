@@ -19,13 +19,12 @@ from gamma_kg.data.benchmark import load_benchmark
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.predicting.gamma import Gamma
-from gamma_kg.predicting.switch import Local, triples_for
+from gamma_kg.predicting.switch import Local, budget_of
 
 # Name, how many queries of each kind are asked at once (whole, local), and how many times faster local is to be.
 BENCHMARKS = (("fb15k237", 4, 64, 5.0), ("codex-m", 4, 64, 8.0))
-LARGE = Counts(10**6, 100, 10**7)
-LARGE_AIM = 200.0
-GROWTH = (10**5, 10**6, 10**7)
+GROWTH = (10**5, 10**6, 10**7)  # triples of generated graphs, ten per entity
+LARGEST_AIM = 200.0
 TOP = 10
 
 
@@ -55,10 +54,10 @@ def run_local_bench(
             tell(f"a generated graph of {triples:,} triples")
             kg = generated_graph(Counts(triples // 10, 100, triples))
             record["growth"].append(measure_query(gamma, kg, rounds))
-            if triples == LARGE.triples:
+            if triples == GROWTH[-1]:
                 tell("the same, whole")
                 found = measure_ratio(gamma, kg, 1, 16, 1)
-                record["ratios"].append({"graph": f"generated, {triples:,} triples", **found, "aim": LARGE_AIM})
+                record["ratios"].append({"graph": f"generated, {triples:,} triples", **found, "aim": LARGEST_AIM})
             del kg
         for path in stores:
             tell(str(path))
@@ -74,7 +73,7 @@ def run_local_bench(
 def measure_ratio(gamma: Gamma, kg: KnowledgeGraph, whole: int, near: int, rounds: int) -> dict[str, float]:
     """Queries per second both ways; what is made once per graph or relation is made before."""
     source, relation = distinct_queries(kg, max(whole, near))
-    triples = triples_for(kg.num_entities, kg.num_triples, "auto") or 0
+    triples = budget_of(kg.num_entities, kg.num_triples)
     ask_best(gamma, kg, source, relation, triples)
     tasks = {
         "whole": lambda: ask_best(gamma, kg, source[:whole], relation[:whole], "off"),
@@ -88,7 +87,7 @@ def measure_ratio(gamma: Gamma, kg: KnowledgeGraph, whole: int, near: int, round
 def measure_query(gamma: Gamma, kg: KnowledgeGraph, rounds: int) -> dict[str, float]:
     """One query at a time: the first of its relation (which makes the background), then others."""
     source, relation = some_queries(kg, 32)
-    triples = triples_for(kg.num_entities, kg.num_triples, "auto") or 8_000
+    triples = budget_of(kg.num_entities, kg.num_triples)
     _ = kg.edges, kg.relation_graph
     started = time.perf_counter()
     ask_best(gamma, kg, source[:1], relation[:1], triples)

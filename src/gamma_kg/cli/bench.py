@@ -19,6 +19,13 @@ def bench(
     threads: Annotated[int | None, typer.Option(min=1, help="Threads; what torch takes if left out.")] = None,
     growth: Annotated[bool, typer.Option("--growth", help="Also grow to 10^7 triples: some minutes, 10 GB.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout, and no table.")] = False,
+    local: Annotated[
+        bool,
+        typer.Option("--local", help="Only local answers, against whole graphs; with --growth to 10^7 triples."),
+    ] = False,
+    store: Annotated[
+        list[Path] | None, typer.Option(help="With --local: also time queries on this graph; may be repeated.")
+    ] = None,
 ) -> None:
     """Propagation, layers, queries and a training step, measured against a dense GEMM of the same machine."""
     import torch
@@ -29,16 +36,43 @@ def bench(
     def tell(what: str) -> None:
         print(f"measuring: {what}", file=sys.stderr, flush=True)
 
-    record = run_bench(
-        data_dir, rounds=rounds, num_threads=threads or torch.get_num_threads(), growth=growth, tell=tell
-    )
+    num_threads = threads or torch.get_num_threads()
+    if local:
+        from gamma_kg.bench.local_queries import run_local_bench
+
+        record = run_local_bench(
+            data_dir, store or [], rounds=rounds, num_threads=num_threads, growth=growth, tell=tell
+        )
+    else:
+        record = run_bench(data_dir, rounds=rounds, num_threads=num_threads, growth=growth, tell=tell)
     text = json.dumps(record, indent=2, ensure_ascii=False)
     if out is not None:
         write_text(out, text + "\n")
     if as_json:
         print(text)
+    elif local:
+        show_local(record)
     else:
         show(record)
+
+
+def show_local(record: dict[str, Any]) -> None:
+    """Local answers: the record as tables."""
+    from rich.console import Console
+    from rich.table import Table
+
+    ratios = Table("graph", "triples of a neighbourhood", "queries/s, local", "whole", "times", "to reach")
+    for row in record["ratios"]:
+        rates = (f"{row[name]:.2f}" if row[name] < 10 else f"{row[name]:,.0f}" for name in ("local", "whole"))
+        ratios.add_row(row["graph"], f"{row['triples']:,}", *rates, f"{row['ratio']:.1f}", f"{row['aim']:.0f}")
+    grown = Table("triples", "entities", "first query of a relation, s", "a query, ms", "memory, MB")
+    for row in record["growth"]:
+        memory = f"{row['peak bytes'] / 2**20:,.0f}" if "peak bytes" in row else ""
+        counts = f"{row['triples']:,}", f"{row['entities']:,}"
+        grown.add_row(*counts, f"{row['first']:.2f}", f"{1e3 * row['seconds']:.1f}", memory)
+    for table in (ratios, grown):
+        if table.row_count:
+            Console().print(table)
 
 
 def show(record: dict[str, Any]) -> None:

@@ -112,9 +112,10 @@ def evaluate_benchmark(
         **({} if options.local == "off" else {"local": [str(options.local), rules(), FAR]}),
     )
     store = ResultStore(out) if out is not None else None
-    # Relations and entities of the same graph, with and without rules, may be ranked into the same folder.
+    # Relations and entities of the same graph, with and without rules, local and whole, may be in the same folder.
     label = f"{benchmark.name}.relation" if task == "relation" else benchmark.name
     label += ".rules" if options.rules else ""
+    label += ".local" if options.local != "off" else ""
     if store is not None and fresh and processes.is_first:
         store.discard(label, options.split)
     found = store.finished(label, options.split, key) if store is not None and processes.is_first else None

@@ -30,10 +30,8 @@ def triples_for(num_entities: int, num_triples: int, local: Local) -> int | None
     if local == "off":
         return None
     if local == "auto":
-        if 2 * num_triples + ENTITY_WORK * num_entities <= CHEAP_WORK:
-            return None
-        wanted = TRIPLES_PER_DEGREE * 2 * num_triples // max(num_entities, 1)
-        return min(max(wanted, LEAST_TRIPLES), MOST_TRIPLES)
+        is_cheap = 2 * num_triples + ENTITY_WORK * num_entities <= CHEAP_WORK
+        return None if is_cheap else budget_of(num_entities, num_triples)
     try:
         triples = int(local)
     except ValueError:
@@ -41,6 +39,12 @@ def triples_for(num_entities: int, num_triples: int, local: Local) -> int | None
     if triples < 1:
         raise ConfigError(f"local: wanted auto, off or a number of triples, got {local!r}")
     return triples
+
+
+def budget_of(num_entities: int, num_triples: int) -> int:
+    """The triples of a neighbourhood in a graph of this density."""
+    wanted = TRIPLES_PER_DEGREE * 2 * num_triples // max(num_entities, 1)
+    return min(max(wanted, LEAST_TRIPLES), MOST_TRIPLES)
 
 
 def rules() -> list[int]:
