@@ -11,6 +11,7 @@ NATIVE := CMakeLists.txt $(wildcard src/csrc/*)
 
 demo: $(VENV)/.installed
 	$(BIN)/gamma demo
+	@echo 'Or look at it in a browser:  $(BIN)/gamma serve demo'
 
 test: lint
 	$(BIN)/python -m pytest
@@ -31,11 +32,11 @@ $(VENV)/.torch: constraints.txt
 
 # The package is installed in place, so only a change of its metadata or of the native code needs this again.
 $(VENV)/.installed: $(VENV)/.torch pyproject.toml $(NATIVE)
-	$(PIP) install -c constraints.txt -e .
+	$(PIP) install -c constraints.txt -e .[serve]
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(PIP) install -c constraints.txt -e .[dev,docs,track]
+	$(PIP) install -c constraints.txt -e .[dev,docs,track,serve,mcp]
 	touch $@
 
 clean:

@@ -24,6 +24,7 @@ RANKS = {
             ("complete", "evaluation"),
             ("training", "report"),
             ("bench",),
+            ("serve",),
             ("cli",),
             ("__main__",),
         )

@@ -33,9 +33,9 @@ def test_shown_facts_are_held_out_of_the_graph() -> None:
         assert not torch.isin(torch.tensor(kg.entity_id(tail)), answers)
 
 
-def test_the_demo_ends_with_three_commands(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_ends_with_four_commands(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     demo()
     out = capsys.readouterr().out
-    assert out.count("\n  gamma ") == 3 and "untrained" in out
+    assert out.count("\n  gamma ") == 4 and "gamma serve demo" in out.splitlines()[-1] and "untrained" in out
     assert all(tail in out for _, _, tail in SHOWN[:3])

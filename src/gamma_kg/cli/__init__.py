@@ -31,6 +31,7 @@ from gamma_kg.cli import (
     queries,
     report,
     select,
+    serve,
     write_back,
 )
 from gamma_kg.cli.saying import be_quiet
@@ -72,6 +73,7 @@ app.command("complete")(complete.complete)
 app.command("write-back")(write_back.write_back)
 app.command("explain")(explain.explain)
 app.command("index")(index.index)
+app.command("serve")(serve.serve)
 app.command("info")(info.info)
 app.command("convert")(convert.convert)
 app.command("pretrain")(pretrain.pretrain)

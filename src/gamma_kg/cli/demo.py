@@ -49,7 +49,8 @@ def demo() -> None:
         "\nTry next:\n"
         '  gamma predict demo --head Kenya --relation "member of"     complete a fact\n'
         "  gamma predict demo --head Kenya --tail Africa              find a relation\n"
-        "  gamma predict facts.tsv --head … --relation …              on a graph of yours",
+        "  gamma predict facts.tsv --head … --relation …              on a graph of yours\n"
+        "  gamma serve demo                                           pages in a browser, with reasons as pictures",
         highlight=False,
         markup=False,
     )

@@ -20,3 +20,11 @@ def load_graph(name: str, **options: Any) -> KnowledgeGraph:
     from gamma_kg import KnowledgeGraph
 
     return KnowledgeGraph.from_file(name, **options)
+
+
+def title_of(name: str) -> str:
+    """What to call a graph that was named on the command line: the file's name without its endings."""
+    if "://" in name or name.startswith("sparql:"):
+        return name.rstrip("/").rsplit("/", 1)[-1] or name
+    last = Path(name).resolve().name if name != "-" else "facts"
+    return last.split(".")[0] or last

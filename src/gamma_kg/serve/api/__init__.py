@@ -1,0 +1,1 @@
+"""The REST interface, version 1: one file per group of routes."""

@@ -1,0 +1,41 @@
+"""The predictor of jobs: the same model and calibrations, but it gives the model back after every few queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torch import Tensor
+
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.predicting.inference import ScoreBatch
+from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.serve.turn import Turn
+
+QUERIES_A_TURN = 16
+
+
+class JobPredictor(Predictor):
+    """Scores as `predictor` does, in turns; `check` is called between them and may end the job."""
+
+    def __init__(self, predictor: Predictor, turn: Turn, check: Callable[[], None]) -> None:
+        super().__init__()
+        self._predictor, self._turn, self._check = predictor, turn, check
+        self.branch_names = predictor.branch_names
+        self._calibrations = predictor._calibrations
+
+    def score_batches(
+        self, kg: KnowledgeGraph, source_Q: Tensor, relation_Q: Tensor, memory: str | int | None = None, **options: Any
+    ) -> Iterator[ScoreBatch]:
+        for start in range(0, len(source_Q), QUERIES_A_TURN):
+            part = slice(start, start + QUERIES_A_TURN)
+            self._check()
+            with self._turn.of_a_job():
+                batches = list(
+                    self._predictor.score_batches(kg, source_Q[part], relation_Q[part], memory=memory, **options)
+                )
+            for batch in batches:
+                yield ScoreBatch(batch.query + start, batch.row, batch.scores)
+
+    def fingerprint(self) -> str:
+        return self._predictor.fingerprint()

@@ -1,0 +1,201 @@
+"""What goes over the wire, in and out; the OpenAPI document is made from this."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+MAX_NAME = 2000
+
+
+def _readable(name: str) -> str:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("must be valid Unicode") from None
+    return name
+
+
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(_readable)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class Record(BaseModel):
+    """Unknown fields are refused: a misspelt option must not be silently without effect."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(BaseModel):
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+class GraphInfo(Record):
+    id: str
+    title: str
+    entities: int
+    relations: int
+    facts: int
+    uploaded: bool
+    calibration: str | None = Field(description="What fitting probabilities found; null if they are plain shares.")
+    types: list[str] = Field(description="Types that answers can be narrowed to: named types, and roles.")
+
+
+class GraphList(Record):
+    graphs: list[GraphInfo]
+    model: str
+    version: str
+
+
+class NamedEntity(Record):
+    name: str
+    degree: int = Field(description="Facts with this entity at either end.")
+    types: list[str]
+
+
+class NamedRelation(Record):
+    name: str
+    facts: int
+
+
+class Fact(Record):
+    head: Name
+    relation: Name
+    tail: Name
+
+
+class OwnFact(Fact):
+    is_head: bool = Field(description="Whether the entity asked about is the head.")
+
+
+class Entity(NamedEntity):
+    identifier: str
+    facts: list[OwnFact]
+    offset: int
+
+
+class Group(Record):
+    relation: str
+    is_head: bool
+    count: int
+    others: list[str]
+
+
+class Neighbourhood(Record):
+    name: str
+    groups: list[Group]
+
+
+class Question(Record):
+    """Two of the three are given; the third is asked for."""
+
+    head: Name | None = None
+    relation: Name | None = None
+    tail: Name | None = None
+
+
+class PredictRequest(Record):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"queries": [{"head": "Kenya", "relation": "member of"}], "top_k": 3}]},
+    )
+
+    queries: list[Question] = Field(min_length=1, max_length=10_000)
+    top_k: int = Field(10, ge=1, le=1_000_000)
+    known: Literal["exclude", "include", "only"] = "exclude"
+    answer_type: Name | None = Field(None, description="Only answers of this type or role, see the graph's `types`.")
+    min_probability: Probability = 0.0
+
+
+class Answer(Fact):
+    name: str
+    probability: float
+    score: float
+    known: bool
+    branch_weights: dict[str, float] = Field(description="How much each geometry counted.")
+
+
+class Answers(Record):
+    query: Question
+    answers: list[Answer]
+
+
+class PredictResponse(Record):
+    results: list[Answers]
+
+
+class ExplainRequest(Fact):
+    without: list[Fact] = Field(default=[], max_length=100, description="As if these facts were gone.")
+    paths: int = Field(5, ge=1, le=20)
+    facts: int = Field(5, ge=0, le=20)
+
+
+class PathStep(Fact):
+    forward: bool
+
+
+class ExplainedPath(Record):
+    steps: list[PathStep]
+    importance: float
+    drop: float
+
+
+class KeyFact(Fact):
+    drop: float
+    rank: int
+
+
+class Explained(Fact):
+    score: float
+    probability: float
+    rank: int
+    known: bool
+    branch_weights: dict[str, float]
+    paths: list[ExplainedPath]
+    facts: list[KeyFact]
+
+
+class JobRequest(Record):
+    kind: Literal["complete", "calibrate"]
+    entity: Name | None = Field(None, description="Only facts about this entity (complete).")
+    relation: Name | None = Field(None, description="Only facts of this relation (complete).")
+    top: int = Field(100, ge=1, le=1_000_000)
+    min_probability: Probability = 0.0
+    seconds: Annotated[float, Field(gt=0, le=86_400)] | None = Field(None, description="Time to use at most.")
+
+
+class JobInfo(Record):
+    id: str
+    kind: Literal["complete", "calibrate"]
+    graph: str
+    about: str
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
+    done: int = Field(description="Queries asked so far.")
+    total: int
+    error: str | None
+    message: str | None = Field(description="What came out, in a sentence.")
+
+
+class Proposal(Fact):
+    probability: float
+    score: float
+    verdict: Literal["accepted", "rejected"] | None
+
+
+class JobResult(Record):
+    job: JobInfo
+    facts: list[Proposal]
+
+
+class Decision(Fact):
+    verdict: Literal["accepted", "rejected"] | None = Field(description="null takes an earlier verdict back.")
+    probability: Probability | None = None
+
+
+class Decisions(Record):
+    accepted: list[Fact]
+    rejected: list[Fact]

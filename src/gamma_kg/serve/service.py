@@ -1,0 +1,219 @@
+"""What a caller may ask, whichever way it comes (REST, page, assistant): names in, records out, limits kept."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from gamma_kg.complete import Completion, complete
+from gamma_kg.errors import DataError, GammaError
+from gamma_kg.explain import Explanation
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.predicting.gamma import Gamma
+from gamma_kg.predicting.models import NamedModel
+from gamma_kg.predicting.predictor import Prediction, Query
+from gamma_kg.serve.batching import ModelThread
+from gamma_kg.serve.hosted import HostedGraph, HostedGraphs
+from gamma_kg.serve.jobs import Job, Jobs
+from gamma_kg.serve.limits import Limits
+from gamma_kg.serve.predictors import JobPredictor
+from gamma_kg.serve.turn import Turn
+
+Known = Literal["exclude", "include", "only"]
+Triple = tuple[str, str, str]
+Result = TypeVar("Result")
+CALIBRATION_FACTS = 200  # as `gamma complete` hides
+# A question for answers of one type asks for more and more until enough are of it, up to so many.
+MOST_LOOKED_AT = 20_000
+
+
+class TimeLimitError(GammaError):
+    """The answer took longer than a request may."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How answers are to be chosen."""
+
+    top_k: int = 10
+    known: Known = "exclude"
+    answer_type: str | None = None
+    min_probability: float = 0.0
+
+
+class Service:
+    """A model, graphs, the thread that answers and the thread that works through jobs."""
+
+    def __init__(self, model: NamedModel, graphs: HostedGraphs, limits: Limits) -> None:
+        self.model, self.graphs, self.limits = model, graphs, limits
+        self._turn = Turn()
+        self.thread = ModelThread(
+            self._answer, self._turn, size=limits.batch, wait_seconds=limits.batch_ms / 1000, queue=limits.queue
+        )
+        self.jobs = Jobs(limits.jobs)
+        self._folder = tempfile.TemporaryDirectory(prefix="gamma-serve-")
+        self.is_stopping = False
+
+    @property
+    def folder(self) -> Path:
+        """For uploads and results; nobody else's, and gone with the server."""
+        return Path(self._folder.name)
+
+    def announce_stop(self) -> None:
+        """New work is refused from now on; streams end."""
+        self.is_stopping = True
+
+    def close(self) -> None:
+        """Finishes what runs, then ends the threads."""
+        self.announce_stop()
+        self.jobs.stop(self.limits.grace_seconds)
+        self.thread.stop()
+        self._folder.cleanup()
+
+    async def predict(self, graph: HostedGraph, queries: Sequence[Query], wanted: Wanted) -> list[list[Prediction]]:
+        """Ranked answers of each query."""
+        if not 1 <= len(queries) <= self.limits.queries:
+            raise DataError(f"ask 1 to {self.limits.queries} questions in one call, got {len(queries)}")
+        if not 1 <= wanted.top_k <= self.limits.results:
+            raise DataError(f"top_k must lie in 1..{self.limits.results}, got {wanted.top_k}")
+        for query in queries:
+            check_query(graph.kg, query)
+        if wanted.answer_type is not None:
+            graph.types.members(wanted.answer_type)  # an unknown type is refused before anything is computed
+        return await self.in_time(asyncio.gather(*(self._predict(graph, query, wanted) for query in queries)))
+
+    async def explain(
+        self, graph: HostedGraph, fact: Triple, *, without: Sequence[Triple] = (), paths: int = 5, facts: int = 5
+    ) -> Explanation:
+        """Why the model believes a fact, on the graph less the facts `without`."""
+        gamma = self.model.scorer
+        if not isinstance(gamma, Gamma):
+            raise DataError(f"{self.model.name} can't be explained; serve a GAMMA model for reasons")
+        check_fact(graph.kg, fact)
+        for gone in without:
+            check_fact(graph.kg, gone)
+        head, relation, tail = fact
+        return await self.in_time(
+            self.thread.call(
+                lambda: gamma.explain(
+                    graph.kg,
+                    head=head,
+                    relation=relation,
+                    tail=tail,
+                    num_paths=paths,
+                    num_facts=facts,
+                    without=without,
+                )
+            )
+        )
+
+    def start_complete(
+        self,
+        graph: HostedGraph,
+        *,
+        entity: str | None = None,
+        relation: str | None = None,
+        top: int = 100,
+        min_probability: float = 0.0,
+        seconds: float | None = None,
+    ) -> Job:
+        """Looks for missing facts: of an entity, of a relation, or of the whole graph."""
+        if not 1 <= top <= self.limits.results:
+            raise DataError(f"top must lie in 1..{self.limits.results}, got {top}")
+        if entity is not None:
+            graph.kg.entity_id(entity)
+        if relation is not None:
+            graph.kg.relation_id(relation)
+
+        def work(job: Job) -> Completion:
+            return complete(
+                JobPredictor(self.model.scorer, self._turn, job.check),
+                graph.kg,
+                entities=None if entity is None else [entity],
+                relations=None if relation is None else [relation],
+                top=top,
+                min_probability=min_probability,
+                budget_seconds=seconds,
+                progress=job.progress,
+                memory=self.limits.memory,
+            )
+
+        about = " ".join(
+            (
+                "missing facts",
+                *(() if relation is None else (f"of the relation {relation}",)),
+                *(() if entity is None else (f"about {entity}",)),
+                *(("of the whole graph",) if entity is None and relation is None else ()),
+            )
+        )
+        return self.jobs.start("complete", graph.id, about, work)
+
+    def start_calibrate(self, graph: HostedGraph) -> Job:
+        """Fits probabilities to the graph by hiding some of its facts."""
+
+        def work(job: Job) -> str:
+            predictor = JobPredictor(self.model.scorer, self._turn, job.check)
+            found = str(predictor.calibrate(graph.kg, max_hidden=CALIBRATION_FACTS))
+            graph.calibration = found
+            return found
+
+        return self.jobs.start("calibrate", graph.id, "fit probabilities to this graph", work)
+
+    async def in_time(self, work: Awaitable[Result]) -> Result:
+        """The result, or an error when it takes longer than a request may."""
+        try:
+            return await asyncio.wait_for(work, self.limits.seconds)
+        except TimeoutError:
+            raise TimeLimitError(
+                f"no answer within {self.limits.seconds:g} s; ask for less, or run it as a job"
+            ) from None
+
+    async def _predict(self, graph: HostedGraph, query: Query, wanted: Wanted) -> list[Prediction]:
+        members = None if wanted.answer_type is None else graph.types.members(wanted.answer_type)
+        is_filtered = members is not None or wanted.known == "only"
+        most = min(graph.kg.num_entities, MOST_LOOKED_AT)
+        count = min(most, max(100, 4 * wanted.top_k)) if is_filtered else wanted.top_k
+        while True:
+            key = (graph, count, wanted.known != "exclude")
+            found: list[Prediction] = await self.thread.ask(key, query)
+            fitting = [
+                p
+                for p in found
+                if p.probability >= wanted.min_probability
+                and (wanted.known != "only" or p.known)
+                and (members is None or query[1] is None or bool(members[graph.kg.entity_id(p.name)]))
+            ]
+            if not is_filtered or len(fitting) >= wanted.top_k or count >= most or len(found) < count:
+                return fitting[: wanted.top_k]
+            count = min(most, 4 * count)
+
+    def _answer(self, key: tuple[HostedGraph, int, bool], queries: Sequence[Query]) -> list[list[Prediction]]:
+        graph, top_k, include_known = key
+        answers: list[list[Prediction]] = [[] for _ in queries]
+        for position, predictions in self.model.scorer.predict_many(
+            graph.kg, queries, top_k=top_k, include_known=include_known, memory=self.limits.memory
+        ):
+            answers[position] = predictions
+        return answers
+
+
+def check_query(kg: KnowledgeGraph, query: Query) -> None:
+    """Refuses a query that does not leave exactly one part open, or that names what the graph does not hold."""
+    head, relation, tail = query
+    if query.count(None) != 1:
+        raise DataError("give exactly two of head, relation and tail: the third is predicted")
+    for entity in (head, tail):
+        if entity is not None:
+            kg.entity_id(entity)
+    if relation is not None:
+        kg.relation_id(relation)
+
+
+def check_fact(kg: KnowledgeGraph, fact: Triple) -> None:
+    """Refuses a fact whose names the graph does not hold."""
+    head, relation, tail = fact
+    kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail)

@@ -1,0 +1,155 @@
+// The page works without this file; with it, names complete themselves, jobs show their progress, and verdicts need no reload.
+"use strict";
+
+const graph = document.body.dataset.graph;
+const say = (text) => { document.getElementById("said").textContent = text; };
+
+// Completion: a combobox as the ARIA practices describe it.
+class Completion {
+  static count = 0;
+
+  constructor(input) {
+    this.input = input;
+    this.kind = input.dataset.complete;
+    this.list = document.createElement("ul");
+    this.list.className = "matches";
+    this.list.id = `matches-${Completion.count++}`;
+    this.list.setAttribute("role", "listbox");
+    this.list.setAttribute("aria-label", "Names that match");
+    this.list.hidden = true;
+    input.after(this.list);
+    for (const [name, value] of Object.entries({ role: "combobox", "aria-expanded": "false", "aria-autocomplete": "list", "aria-controls": this.list.id })) {
+      input.setAttribute(name, value);
+    }
+    this.chosen = -1;
+    this.asked = 0;
+    input.addEventListener("input", () => this.later());
+    input.addEventListener("keydown", (event) => this.key(event));
+    input.addEventListener("focus", () => { if (!input.value && !input.dataset.go) this.look(); });
+    input.addEventListener("blur", () => setTimeout(() => this.close(), 150));
+  }
+
+  later() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.look(), 90);
+  }
+
+  async look() {
+    const number = ++this.asked;
+    const address = `/v1/graphs/${encodeURIComponent(graph)}/${this.kind}?limit=8&q=${encodeURIComponent(this.input.value)}`;
+    const answer = await fetch(address);
+    if (!answer.ok || number !== this.asked) return;
+    this.show(await answer.json());
+  }
+
+  show(found) {
+    this.chosen = -1;
+    this.list.replaceChildren(...found.map((item, i) => {
+      const row = document.createElement("li");
+      row.id = `${this.list.id}-${i}`;
+      row.setAttribute("role", "option");
+      row.setAttribute("aria-selected", "false");
+      const name = document.createElement("span");
+      name.textContent = item.name;
+      const facts = document.createElement("span");
+      facts.textContent = `${(item.degree ?? item.facts).toLocaleString("en")} facts`;
+      row.append(name, facts);
+      row.dataset.name = item.name;
+      row.addEventListener("pointerdown", (event) => { event.preventDefault(); this.take(item.name); });
+      return row;
+    }));
+    const isOpen = found.length > 0 && document.activeElement === this.input;
+    this.list.hidden = !isOpen;
+    this.input.setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) say(`${found.length} names match`);
+  }
+
+  choose(number) {
+    const rows = [...this.list.children];
+    if (!rows.length) return;
+    this.chosen = (number + rows.length) % rows.length;
+    rows.forEach((row, i) => row.setAttribute("aria-selected", String(i === this.chosen)));
+    rows[this.chosen].scrollIntoView({ block: "nearest" });
+    this.input.setAttribute("aria-activedescendant", rows[this.chosen].id);
+  }
+
+  key(event) {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      if (this.list.hidden) this.look();
+      else this.choose(event.key === "ArrowDown" ? this.chosen + 1 : Math.max(this.chosen, 0) - 1);
+    } else if (event.key === "Enter" && !this.list.hidden && this.chosen >= 0) {
+      event.preventDefault();
+      this.take(this.list.children[this.chosen].dataset.name);
+    } else if (event.key === "Escape") {
+      this.close();
+    }
+  }
+
+  take(name) {
+    this.input.value = name;
+    this.asked++;
+    this.close();
+    if (this.input.dataset.go) location.href = this.input.dataset.go + encodeURIComponent(name);
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.list.hidden = true;
+    this.input.setAttribute("aria-expanded", "false");
+    this.input.removeAttribute("aria-activedescendant");
+  }
+}
+
+// A job's progress, as it comes; at its end the page is loaded again with the result.
+function follow(card) {
+  const events = new EventSource(`/v1/jobs/${encodeURIComponent(card.dataset.job)}/events`);
+  events.addEventListener("progress", (event) => {
+    const job = JSON.parse(event.data);
+    card.querySelector("[data-job-state]").textContent = job.state;
+    const total = job.total ? ` of ${job.total.toLocaleString("en")} queries` : "";
+    card.querySelector("[data-job-count]").textContent = job.done.toLocaleString("en") + total;
+    const bar = card.querySelector("progress");
+    if (bar) { bar.max = job.total || 1; bar.value = job.done; }
+  });
+  events.addEventListener("end", () => { events.close(); location.reload(); });
+}
+
+// Accept and reject without leaving the page.
+function decide(form) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const pressed = event.submitter;
+    const body = new URLSearchParams(new FormData(form, pressed));
+    const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" } });
+    if (!answer.ok) { form.submit(); return; }
+    const verdict = pressed.value;
+    for (const button of form.querySelectorAll("button")) {
+      const isOn = button.dataset.says === verdict;
+      button.setAttribute("aria-pressed", String(isOn));
+      button.value = isOn ? "" : button.dataset.says;
+    }
+    const row = form.closest("tr");
+    if (row) row.className = verdict;
+    say(verdict || "taken back");
+  });
+}
+
+function switchTheme() {
+  const root = document.documentElement;
+  const isDark = root.dataset.theme === "dark" || (root.dataset.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
+  root.dataset.theme = isDark ? "light" : "dark";
+  document.cookie = `theme=${root.dataset.theme}; path=/; max-age=31536000; samesite=strict`;
+}
+
+document.querySelectorAll("[data-complete]").forEach((input) => new Completion(input));
+document.querySelectorAll("[data-job][data-state=waiting], [data-job][data-state=running]").forEach(follow);
+document.querySelectorAll("form.verdict").forEach(decide);
+document.querySelector("[data-theme-button]").addEventListener("click", switchTheme);
+document.addEventListener("keydown", (event) => {
+  const field = document.getElementById("find");
+  if (event.key === "/" && field && !/^(input|select|textarea)$/i.test(document.activeElement.tagName)) {
+    event.preventDefault();
+    field.focus();
+  }
+});

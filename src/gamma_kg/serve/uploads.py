@@ -1,0 +1,75 @@
+"""A graph that a caller sends: kept in the server's own temporary folder, bounded in bytes and facts, then read.
+
+The caller's file name only gives the title and the format; no path of the caller's is ever opened. Packed files are
+refused: what they hold has no bound.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import PurePosixPath, PureWindowsPath
+
+from fastapi import UploadFile
+
+from gamma_kg.errors import DataError
+from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.serve.hosted import HostedGraph
+from gamma_kg.serve.service import Service
+
+ENDINGS = (".tsv", ".csv", ".txt", ".jsonl", ".parquet", ".nt", ".nq", ".ttl", ".trig", ".rdf")
+CHUNK = 1 << 20
+LONGEST_TITLE = 80
+
+
+async def take_in(service: Service, file: UploadFile) -> HostedGraph:
+    """Stores, reads and hosts an uploaded file of facts."""
+    import anyio.to_thread
+
+    if len(service.graphs) >= service.limits.graphs:
+        raise DataError(f"{service.limits.graphs} graphs are held already; remove an uploaded one first")
+    title, ending = name_and_ending(file.filename or "")
+    path = service.folder / f"{secrets.token_hex(8)}{ending}"
+    try:
+        with path.open("wb") as stored:
+            while chunk := await file.read(CHUNK):
+                stored.write(chunk)
+        kg = await service.in_time(anyio.to_thread.run_sync(_read, str(path), title + ending, service.limits.facts))
+    finally:
+        path.unlink(missing_ok=True)
+    return service.graphs.add(title, kg, is_uploaded=True)
+
+
+def name_and_ending(filename: str) -> tuple[str, str]:
+    """Title and format of an uploaded file, from the last part of its name only."""
+    last = PurePosixPath(PureWindowsPath(filename).name).name
+    ending = PurePosixPath(last).suffix.lower()
+    if ending not in ENDINGS:
+        raise DataError(f"a file of facts is wanted, with one of the endings {' '.join(ENDINGS)}; got {last[:80]!r}")
+    title = "".join(c if c.isprintable() else " " for c in PurePosixPath(last).stem).strip()
+    return title[:LONGEST_TITLE] or "graph", ending
+
+
+def _read(path: str, shown: str, most: int) -> KnowledgeGraph:
+    if path.endswith(".parquet"):
+        _check_rows(path, shown, most)
+    try:
+        kg = KnowledgeGraph.from_file(path, progress=False)
+    except DataError as error:
+        # The caller knows the file by its own name.
+        raise DataError(str(error).replace(path, shown).replace(path.rsplit("/", 1)[-1], shown)) from error
+    if not 1 <= kg.num_triples <= most:
+        raise DataError(f"{shown}: 1 to {most:,} facts are taken, found {kg.num_triples:,}")
+    kg.edges, kg.relation_graph  # noqa: B018
+    return kg
+
+
+def _check_rows(path: str, shown: str, most: int) -> None:
+    """Parquet can hold far more rows than bytes; its footer says how many."""
+    import polars as pl
+
+    from gamma_kg.data.frames import refusing_damage
+
+    with refusing_damage(shown):
+        rows = pl.scan_parquet(path).select(pl.len()).collect().item()
+    if rows > most:
+        raise DataError(f"{shown}: 1 to {most:,} facts are taken, found {rows:,}")

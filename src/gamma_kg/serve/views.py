@@ -1,0 +1,119 @@
+"""From what the service knows to what goes over the wire; used by the REST interface and the page alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gamma_kg.complete import Completion
+from gamma_kg.predicting.predictor import Prediction
+from gamma_kg.serve import schemas
+from gamma_kg.serve.facts import degree, facts_of, groups_of
+from gamma_kg.serve.hosted import HostedGraph
+from gamma_kg.serve.jobs import Job
+
+NEIGHBOURS_SHOWN = 4
+
+
+def graph_info(graph: HostedGraph) -> schemas.GraphInfo:
+    kg = graph.kg
+    return schemas.GraphInfo(
+        id=graph.id,
+        title=graph.title,
+        entities=kg.num_entities,
+        relations=kg.num_relations,
+        facts=kg.num_triples,
+        uploaded=graph.is_uploaded,
+        calibration=graph.calibration,
+        types=graph.types.known[:500],
+    )
+
+
+def found_entities(graph: HostedGraph, text: str, limit: int) -> list[schemas.NamedEntity]:
+    return [
+        schemas.NamedEntity(name=graph.kg.entities[i], degree=degree(graph.kg, i), types=graph.types.of(i))
+        for i in graph.entities.find(text, limit)
+    ]
+
+
+def found_relations(graph: HostedGraph, text: str, limit: int) -> list[schemas.NamedRelation]:
+    return [
+        schemas.NamedRelation(name=graph.kg.relations[i], facts=int(graph.facts_by_relation[i]))
+        for i in graph.relations.find(text, limit)
+    ]
+
+
+def entity(graph: HostedGraph, name: str, offset: int, limit: int) -> schemas.Entity:
+    kg, index = graph.kg, graph.kg.entity_id(name)
+    return schemas.Entity(
+        name=kg.entities[index],
+        identifier=kg.entities.identifier(index),
+        degree=degree(kg, index),
+        types=graph.types.of(index, limit=8),
+        facts=[
+            schemas.OwnFact(head=f.head, relation=f.relation, tail=f.tail, is_head=f.is_head)
+            for f in facts_of(kg, index, offset, limit)
+        ],
+        offset=offset,
+    )
+
+
+def neighbourhood(graph: HostedGraph, name: str, shown: int = NEIGHBOURS_SHOWN) -> schemas.Neighbourhood:
+    index = graph.kg.entity_id(name)
+    groups = [
+        schemas.Group(relation=g.relation, is_head=g.is_head, count=g.count, others=list(g.others))
+        for g in groups_of(graph.kg, index, shown)
+    ]
+    return schemas.Neighbourhood(name=graph.kg.entities[index], groups=groups)
+
+
+def answer(prediction: Prediction) -> dict[str, Any]:
+    """As in `schemas.Answer`; a plain dict, because thousands of these are made a second."""
+    p = prediction
+    return {
+        "head": p.head,
+        "relation": p.relation,
+        "tail": p.tail,
+        "name": p.name,
+        "probability": p.probability,
+        "score": p.score,
+        "known": p.known,
+        "branch_weights": p.branch_weights,
+    }
+
+
+def job_info(job: Job) -> schemas.JobInfo:
+    return schemas.JobInfo(
+        id=job.id,
+        kind=job.kind,
+        graph=job.graph,
+        about=job.about,
+        state=job.state,
+        done=job.done,
+        total=job.total,
+        error=job.error,
+        message=_message(job),
+    )
+
+
+def proposals(graph: HostedGraph, job: Job) -> list[schemas.Proposal]:
+    """The facts that a job found, with what a person thinks of them."""
+    if not isinstance(job.result, Completion):
+        return []
+    return [
+        schemas.Proposal(
+            head=f.head,
+            relation=f.relation,
+            tail=f.tail,
+            probability=f.probability,
+            score=f.score,
+            verdict=graph.review.verdict((f.head, f.relation, f.tail)),
+        )
+        for f in job.result.facts
+    ]
+
+
+def _message(job: Job) -> str | None:
+    if isinstance(job.result, Completion):
+        r = job.result
+        return f"{len(r.facts):,} facts; {r.queries_asked:,} of {r.queries_in_all:,} promising queries asked"
+    return job.result if isinstance(job.result, str) else None

@@ -1,0 +1,143 @@
+"""Questions of many callers: one batch, the same bits as alone, and limits that hold."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg.predicting.predictor import Prediction
+from gamma_kg.serve.batching import ModelThread, QueueFullError
+from gamma_kg.serve.service import Service, TimeLimitError, Wanted
+from gamma_kg.serve.turn import Turn
+
+
+class Held:
+    """Answers with the batch's size, but not before it is let go."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.batches: list[list[Any]] = []
+
+    def answer(self, key: Any, items: Sequence[Any]) -> list[Any]:
+        self.go.wait(10)
+        self.batches.append(list(items))
+        return [(key, item, len(items)) for item in items]
+
+
+@pytest.fixture
+def held() -> Iterator[tuple[Held, ModelThread]]:
+    work = Held()
+    thread = ModelThread(work.answer, Turn(), size=4, wait_seconds=0.01, queue=6)
+    yield work, thread
+    work.go.set()
+    thread.stop()
+
+
+async def started(thread: ModelThread, waiting: int) -> None:
+    while thread.waiting != waiting:
+        await asyncio.sleep(0.001)
+
+
+def test_questions_with_the_same_key_share_a_batch_and_others_do_not(held: tuple[Held, ModelThread]) -> None:
+    work, thread = held
+
+    async def callers() -> list[Any]:
+        first = asyncio.create_task(thread.ask("a", 0))
+        await asyncio.sleep(0.02)  # it is being answered, alone
+        rest = [asyncio.create_task(thread.ask(key, i)) for i, key in enumerate("aabaa", 1)]
+        await started(thread, 5)
+        work.go.set()
+        return await asyncio.gather(first, *rest)
+
+    answers = asyncio.run(callers())
+    assert work.batches == [[0], [1, 2, 4, 5], [3]]
+    assert answers[0] == ("a", 0, 1) and answers[3] == ("b", 3, 1) and answers[4] == ("a", 4, 4)
+
+
+def test_a_full_queue_refuses_and_an_abandoned_question_is_not_answered(held: tuple[Held, ModelThread]) -> None:
+    work, thread = held
+
+    async def callers() -> None:
+        tasks = [asyncio.create_task(thread.ask("a", 0))]
+        await asyncio.sleep(0.02)
+        tasks += [asyncio.create_task(thread.ask("a", i)) for i in range(1, 7)]
+        await started(thread, 6)
+        with pytest.raises(QueueFullError, match="6 questions wait"):
+            await thread.ask("a", 7)
+        tasks[2].cancel()
+        work.go.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(callers())
+    assert sorted(item for batch in work.batches for item in batch) == [0, 1, 3, 4, 5, 6]
+
+
+def test_an_error_reaches_those_who_asked_and_nobody_else(held: tuple[Held, ModelThread]) -> None:
+    work, thread = held
+    work.go.set()
+
+    async def callers() -> None:
+        with pytest.raises(ZeroDivisionError):
+            await thread.call(lambda: 1 / 0)
+        assert await thread.ask("a", 1) == ("a", 1, 1)
+
+    asyncio.run(callers())
+
+
+@pytest.mark.parametrize("batch", [1, 64])
+def test_answers_in_a_batch_are_bit_equal_to_asking_alone(
+    make_service: Callable[..., Service], family: KnowledgeGraph, small_gamma: Gamma, batch: int
+) -> None:
+    gamma = Gamma.from_pretrained()
+    service = make_service(scorer=gamma, batch=batch)
+    graph = service.graphs["family"]
+    queries = [(e, r, None) for e in family.entities for r in family.relations]
+    queries += [(None, r, e) for e in family.entities for r in family.relations]
+
+    async def together() -> list[list[Prediction]]:
+        # Many callers with one question each, all at once.
+        found = await asyncio.gather(*(service.predict(graph, [query], Wanted(top_k=4)) for query in queries))
+        return [answers for (answers,) in found]
+
+    answers = asyncio.run(together())
+    assert (service.thread.batches < len(queries) / 4) == (batch > 1)
+    fresh = Gamma.from_pretrained()
+    for query, found in zip(queries, answers, strict=True):
+        head, relation, tail = query
+        assert found == fresh.predict(family, head=head, relation=relation, tail=tail, top_k=4)
+
+
+def test_a_request_that_takes_too_long_is_told_so(make_service: Callable[..., Service]) -> None:
+    service = make_service(seconds=0.05)
+
+    async def slow() -> None:
+        blocking = asyncio.create_task(service.thread.call(lambda: threading.Event().wait(0.3)))
+        with pytest.raises(TimeLimitError, match="no answer within"):
+            await service.predict(service.graphs["family"], [("Ann", "mother of", None)], Wanted())
+        await blocking
+
+    asyncio.run(slow())
+
+
+def test_a_job_gives_way_to_a_person() -> None:
+    turn, order = Turn(), []
+    with turn.of_a_job():
+        job = threading.Thread(target=lambda: _take(turn.of_a_job(), order, "job"))
+        person = threading.Thread(target=lambda: _take(turn.of_a_person(), order, "person"))
+        job.start()
+        person.start()
+        while turn._people == 0:
+            pass
+    person.join()
+    job.join()
+    assert order == ["person", "job"]
+
+
+def _take(turn: Any, order: list[str], who: str) -> None:
+    with turn:
+        order.append(who)

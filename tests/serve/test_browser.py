@@ -1,0 +1,227 @@
+"""What a person does on the page, in a real headless Chromium: search, ask, why, missing facts, an own graph."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import browser as browsers
+import pytest
+from running import running
+
+from gamma_kg.demo import demo_graph
+from gamma_kg.predicting.models import resolve_model
+from gamma_kg.serve.hosted import HostedGraphs
+from gamma_kg.serve.limits import Limits
+from gamma_kg.serve.service import Service
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    if reason := browsers.missing():
+        browsers.refuse_or_skip(reason)
+    graphs = HostedGraphs()
+    graphs.add("demo", demo_graph())
+    # A busy machine must not make these fail.
+    with running(Service(resolve_model(None), graphs, Limits(seconds=120, grace_seconds=0))) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def chromium(address: str) -> Iterator[Any]:
+    with browsers.chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(chromium: Any, address: str) -> Iterator[Any]:
+    context = chromium.new_context(base_url=address, accept_downloads=True)
+    context.set_default_timeout(40_000)
+    tab = context.new_page()
+    complaints: list[str] = []
+    outside: list[str] = []
+    tab.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.on("request", lambda request: None if request.url.startswith(address) else outside.append(request.url))
+    yield tab
+    context.close()
+    assert not complaints and not outside, (complaints, outside)
+
+
+def test_search_completes_names_by_keyboard_and_shows_the_entity(page: Any) -> None:
+    page.goto("/")
+    page.keyboard.press("/")
+    page.keyboard.type("keny")
+    page.wait_for_selector("#find ~ .matches li")
+    page.keyboard.press("ArrowDown")
+    assert page.get_attribute("#find", "aria-activedescendant") == "matches-0-0"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/entity?name=Kenya")
+    assert page.inner_text("h1") == "Kenya" and page.locator(".tag").count() > 0
+    picture = page.locator(".picture svg")
+    assert "Nairobi" in picture.inner_html() and picture.locator("a").count() > 5
+    page.click(".picture a >> text=Nairobi >> nth=0")
+    page.wait_for_url("**/entity?name=Nairobi")
+
+
+def test_a_question_is_answered_and_its_address_asks_it_again(page: Any) -> None:
+    page.goto("/g/demo/ask")
+    page.fill("#field-head", "Kenya")
+    page.fill("#field-relation", "bord")
+    page.wait_for_selector("#field-relation ~ .matches li")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert page.input_value("#field-relation") == "borders"
+    page.click("main button:has-text('Ask')")
+    page.wait_for_selector(".answers tr >> text=Tanzania")
+    assert "head=Kenya" in page.url and "relation=borders" in page.url
+    first = page.locator(".answers tbody tr").first
+    share = float(first.locator(".bar-fill").get_attribute("width") or 0)
+    shown = first.locator("td.number").nth(1).inner_text()
+    assert share == pytest.approx(float(shown.strip("%")), abs=0.06) and share > 50
+    assert first.locator(".shares rect").count() == 2
+    answers = page.inner_text(".answers")
+    page.goto(page.url)
+    assert page.inner_text(".answers") == answers
+    page.goto(page.url + "&known=include")
+    assert page.locator(".tag.known").count() >= 4
+
+
+def test_reasons_are_a_picture_and_a_click_on_a_fact_takes_it_away(page: Any) -> None:
+    page.goto("/g/demo/ask?head=Kenya&relation=borders")
+    page.click(".answers tr:has-text('Tanzania') >> text=Why?")
+    page.wait_for_selector(".picture svg")
+    before = page.inner_text(".figures >> nth=0")
+    tips = page.locator(".picture svg a title").all_inner_texts()
+    assert any("borders" in tip for tip in tips)
+    page.locator("a:has-text('What if gone?')").first.click()
+    page.wait_for_selector(".what-if")
+    assert "→" in page.inner_text(".what-if .figures") and page.inner_text(".figures >> nth=0") != before
+    page.click("text=Put it back")
+    page.wait_for_selector(".what-if", state="detached")
+    assert page.inner_text(".figures >> nth=0") == before
+    page.locator(".picture svg a").first.focus()
+    page.keyboard.press("Enter")  # the arrow itself, by keyboard
+    page.wait_for_selector(".what-if")
+
+
+def test_missing_facts_of_an_entity_are_found_accepted_and_downloaded(page: Any, tmp_path: Path) -> None:
+    page.goto("/g/demo/entity?name=Kenya")
+    page.click("text=Find its missing facts")
+    page.wait_for_selector(".answers tbody tr")
+    row = page.locator(".answers tbody tr").first
+    fact = row.locator("td").nth(1).inner_text()
+    row.locator("button[data-says=accepted]").click()
+    page.wait_for_selector(".answers tbody tr.accepted")
+    page.locator(".answers tbody tr").nth(1).locator("button[data-says=rejected]").click()
+    page.wait_for_selector(".answers tbody tr.rejected")
+    page.goto("/g/demo/missing")
+    assert fact in page.inner_text("tr.accepted")
+    for kind in ("TSV", "CSV", "N-Triples"):
+        with page.expect_download() as started:
+            page.click(f".card a:has-text('{kind}')")
+        saved = tmp_path / started.value.suggested_filename
+        started.value.save_as(saved)
+        assert fact.split(" ")[0] in saved.read_text("utf-8")
+    page.click("tr.accepted button[data-says=accepted]")  # taken back
+    page.wait_for_selector("tr.accepted", state="detached")
+
+
+def test_the_whole_graph_is_searched_with_progress_and_can_be_cancelled(page: Any) -> None:
+    page.goto("/g/demo/missing")
+    page.click("main button:has-text('Find')")
+    page.wait_for_selector("progress")
+    page.wait_for_function("document.querySelector('progress')?.value > 0")
+    page.click("text=Cancel")
+    page.wait_for_function("document.querySelector('[data-job-state]').textContent == 'cancelled'")
+    assert page.locator("progress").count() == 0
+
+
+def test_a_graph_of_ones_own_is_loaded_asked_and_fitted(page: Any, tmp_path: Path) -> None:
+    facts = tmp_path / "my <b>family.tsv"
+    people = [f"person {i}" for i in range(30)]
+    lines = [f"{a}\tparent of\t{b}\n{b}\tchild of\t{a}\n" for a, b in itertools.pairwise(people)]
+    facts.write_text("".join(lines))
+    page.goto("/graphs")
+    page.set_input_files("#file", facts)
+    page.click("main button:has-text('Load')")
+    page.wait_for_url(re.compile(r"/g/my-b-family"))
+    assert "my <b>family" in page.inner_text("h1") and "58 facts" in page.inner_text(".lead")
+    page.click("main button:has-text('Fit probabilities')")
+    page.wait_for_function("document.querySelector('[data-job-state]').textContent == 'done'")
+    assert "calibration error" in page.inner_text("main")
+    page.goto("/graphs")
+    page.click("[aria-label^='Remove my']")
+    page.wait_for_selector("text=my <b>family", state="detached")
+
+
+PAGES = (
+    "/g/demo",
+    "/g/demo/ask?head=Kenya&relation=borders&known=include",
+    "/g/demo/why?head=Kenya&relation=borders&tail=Tanzania",
+    "/g/demo/entity?name=Kenya",
+    "/g/demo/missing",
+    "/graphs",
+    "/docs",
+    "/g/demo/search?q=ken",
+    "/g/none",
+)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_light_and_dark(chromium: Any, address: str, scheme: str) -> None:
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ModuleNotFoundError:
+        browsers.refuse_or_skip("needs the extra `dev`: pip install -e .[dev]")
+    # The checker is put into the page as a script, which the page's own policy forbids: here it may.
+    context = chromium.new_context(base_url=address, color_scheme=scheme, bypass_csp=True)
+    context.set_default_timeout(40_000)
+    tab = context.new_page()
+    found = []
+    for path in PAGES:
+        tab.goto(path)
+        for violation in Axe().run(tab).response["violations"]:
+            if violation["impact"] in ("serious", "critical"):
+                places = [node["target"] for node in violation["nodes"]][:4]
+                found.append((path, violation["id"], places))
+    context.close()
+    assert not found, found
+
+
+def test_a_phone_shows_every_page_without_scrolling_sideways(chromium: Any, address: str) -> None:
+    context = chromium.new_context(base_url=address, viewport={"width": 375, "height": 800}, is_mobile=True)
+    context.set_default_timeout(40_000)
+    tab = context.new_page()
+    for path in PAGES:
+        tab.goto(path)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 375, path
+    context.close()
+
+
+def test_every_control_can_be_reached_by_keyboard_and_shows_where_the_focus_is(page: Any) -> None:
+    page.goto("/g/demo/ask?head=Kenya&relation=borders&top=3")
+    wanted = page.locator("a[href], button, input:not([type=hidden]), select, summary").count()
+    reached = set()
+    for _ in range(wanted + 5):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("[...document.querySelectorAll('*')].indexOf(document.activeElement)"))
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none" or page.evaluate("document.activeElement === document.body")
+    assert len(reached) >= wanted
+
+
+def test_the_page_answers_without_script(chromium: Any, address: str) -> None:
+    context = chromium.new_context(base_url=address, java_script_enabled=False)
+    context.set_default_timeout(40_000)
+    tab = context.new_page()
+    tab.goto("/g/demo/ask?head=Kenya&relation=borders")
+    tab.locator(".answers button[data-says=accepted]").first.click()
+    tab.wait_for_url("**/ask?head=Kenya&relation=borders")
+    assert tab.locator(".answers tr.accepted").count() == 1
+    tab.locator(".answers button[data-says=accepted]").first.click()
+    assert tab.locator(".answers tr.accepted").count() == 0
+    context.close()
