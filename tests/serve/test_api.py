@@ -12,6 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg.serve import schemas
 
 
 def ask(client: TestClient, *queries: dict[str, str], **options: Any) -> Any:
@@ -36,7 +37,9 @@ def test_answers_are_those_of_the_library_for_heads_tails_and_relations(
         {"relation": "mother of", "tail": "Finn"},
         {"head": "Ann", "tail": "Dan"},
     ]
-    results = ask(client, *queries, top_k=3).json()["results"]
+    answer = ask(client, *queries, top_k=3)
+    schemas.PredictResponse.model_validate_json(answer.text)
+    results = answer.json()["results"]
     for query, result in zip(queries, results, strict=True):
         expected = small_gamma.predict(family, **query, top_k=3)
         assert [(a["name"], a["score"], a["probability"]) for a in result["answers"]] == [
@@ -126,6 +129,7 @@ def test_reasons_are_those_of_the_library_and_change_when_a_fact_is_gone(
 ) -> None:
     fact = {"head": "Bob", "relation": "sibling of", "tail": "Cleo"}
     found = client.post("/v1/graphs/family/explain", json=fact).json()
+    schemas.Explained.model_validate(found)
     expected = small_gamma.explain(family, **fact)
     assert found["score"] == expected.score and len(found["paths"]) == len(expected.paths)
     gone = {key: found["facts"][0][key] for key in ("head", "relation", "tail")}

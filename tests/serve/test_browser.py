@@ -63,7 +63,7 @@ def test_search_completes_names_by_keyboard_and_shows_the_entity(page: Any) -> N
     assert page.inner_text("h1") == "Kenya" and page.locator(".tag").count() > 0
     picture = page.locator(".picture svg")
     assert "Nairobi" in picture.inner_html() and picture.locator("a").count() > 5
-    page.click(".picture a >> text=Nairobi >> nth=0")
+    page.click(".picture a[aria-label='Nairobi'] >> nth=0")
     page.wait_for_url("**/entity?name=Nairobi")
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import replace
 
 from torch import Tensor
 
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.predicting.inference import ScoreBatch
 from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.predicting.switch import Local
 from gamma_kg.serve.turn import Turn
 
 QUERIES_A_TURN = 16
@@ -25,17 +26,22 @@ class JobPredictor(Predictor):
         self._calibrations = predictor._calibrations
 
     def score_batches(
-        self, kg: KnowledgeGraph, source_Q: Tensor, relation_Q: Tensor, memory: str | int | None = None, **options: Any
+        self,
+        kg: KnowledgeGraph,
+        source_Q: Tensor,
+        relation_Q: Tensor,
+        memory: str | int | None = None,
+        local: Local = "auto",
     ) -> Iterator[ScoreBatch]:
         for start in range(0, len(source_Q), QUERIES_A_TURN):
             part = slice(start, start + QUERIES_A_TURN)
             self._check()
             with self._turn.of_a_job():
                 batches = list(
-                    self._predictor.score_batches(kg, source_Q[part], relation_Q[part], memory=memory, **options)
+                    self._predictor.score_batches(kg, source_Q[part], relation_Q[part], memory=memory, local=local)
                 )
             for batch in batches:
-                yield ScoreBatch(batch.query + start, batch.row, batch.scores)
+                yield replace(batch, query=batch.query + start)
 
     def fingerprint(self) -> str:
         return self._predictor.fingerprint()

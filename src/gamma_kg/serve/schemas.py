@@ -116,7 +116,9 @@ class Answer(Fact):
     probability: float
     score: float
     known: bool
-    branch_weights: dict[str, float] = Field(description="How much each geometry counted.")
+    branch_weights: dict[str, float] = Field(description="How much each branch counted.")
+    why_not: str | None = Field(description="What the graph's own patterns say against it.")
+    local: int | None = Field(description="Facts in the neighbourhood it was computed on; null: the whole graph.")
 
 
 class Answers(Record):
@@ -145,11 +147,22 @@ class ExplainedPath(Record):
 
 
 class KeyFact(Fact):
+    drop: float = Field(description="How far the score falls without this fact.")
+    probability: float = Field(description="Of the answer without it.")
+    rank: int
+
+
+class KeyPair(Record):
+    first: tuple[str, str, str]
+    second: tuple[str, str, str]
     drop: float
+    probability: float
     rank: int
 
 
 class Explained(Fact):
+    model_config = ConfigDict(extra="allow")
+
     score: float
     probability: float
     rank: int
@@ -157,6 +170,8 @@ class Explained(Fact):
     branch_weights: dict[str, float]
     paths: list[ExplainedPath]
     facts: list[KeyFact]
+    pairs: list[KeyPair] = Field(description="Two facts that decide together, where no single one does.")
+    cause: str = Field(description="What the answer rests on: one fact, two together, many, or none of those tested.")
 
 
 class JobRequest(Record):

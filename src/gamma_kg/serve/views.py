@@ -78,6 +78,8 @@ def answer(prediction: Prediction) -> dict[str, Any]:
         "score": p.score,
         "known": p.known,
         "branch_weights": p.branch_weights,
+        "why_not": p.why_not,
+        "local": p.local,
     }
 
 
