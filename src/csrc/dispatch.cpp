@@ -1,4 +1,5 @@
-// Which compiled instruction set this machine can run. GAMMA_HAVE_* say what CMake compiled.
+// Which compiled instruction set this machine can run. GAMMA_HAVE_* say what CMake compiled; every flag that it gave the
+// compiler for a set is asked for here.
 #include <cstring>
 #include <initializer_list>
 
@@ -20,7 +21,7 @@ namespace gamma_kg {
 const Kernels* kernels_named(const char* name) {
 #if defined(GAMMA_HAVE_AVX512)
     if (!std::strcmp(name, "avx512") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("fma"))
         return gamma_kg_kernels_avx512();
 #endif
 #if defined(GAMMA_HAVE_AVX2)

@@ -7,18 +7,25 @@ namespace gamma_kg {
 
 namespace {
 
+int64_t edge_begin(const Graph& graph, int64_t node) { return graph.group_ptr[graph.node_ptr[node]]; }
+
+// Work before a node, in edges: a group costs about two edges (one product), a node what the caller says.
+int64_t work(const Graph& graph, int64_t node, int64_t node_cost) {
+    return edge_begin(graph, node) + 2 * graph.node_ptr[node] + node_cost * node;
+}
+
 Cut cut_at(const Graph& graph, int64_t node_cost, int64_t wanted, int64_t share) {
     // First node whose work begins at or after `wanted`.
     int64_t low = 0, high = graph.num_nodes;
     while (low < high) {
         int64_t middle = (low + high) / 2;
-        if (graph.work(middle, node_cost) < wanted) low = middle + 1;
+        if (work(graph, middle, node_cost) < wanted) low = middle + 1;
         else high = middle;
     }
     if (low > 0) {
         int64_t node = low - 1;
-        int64_t begin = graph.edge_begin(node), end = graph.edge_begin(low);
-        int64_t edge = begin + (wanted - graph.work(node, node_cost));
+        int64_t begin = edge_begin(graph, node), end = edge_begin(graph, low);
+        int64_t edge = begin + (wanted - work(graph, node, node_cost));
         // Cutting a node costs one more addition of its row: only worth it if the node is a large part of a share.
         if (end - begin > share / 4 && edge > begin && edge < end) {
             const int64_t* first = graph.group_ptr + graph.node_ptr[node];
@@ -26,21 +33,21 @@ Cut cut_at(const Graph& graph, int64_t node_cost, int64_t wanted, int64_t share)
             return {node, std::upper_bound(first, last, edge) - graph.group_ptr - 1, edge};
         }
         // The nearer of the two borders.
-        if (wanted - graph.work(node, node_cost) < graph.work(low, node_cost) - wanted) low = node;
+        if (wanted - work(graph, node, node_cost) < work(graph, low, node_cost) - wanted) low = node;
     }
-    return {low, graph.node_ptr[low], graph.edge_begin(low)};
+    return {low, graph.node_ptr[low], edge_begin(graph, low)};
 }
 
 }  // namespace
 
 void cut_evenly(const Graph& graph, int64_t node_cost, int64_t parts, Cut* cuts) {
-    int64_t total = graph.work(graph.num_nodes, node_cost), share = std::max<int64_t>(total / parts, 1);
+    int64_t total = work(graph, graph.num_nodes, node_cost), share = std::max<int64_t>(total / parts, 1);
     cuts[0] = {0, 0, 0};
     for (int64_t part = 1; part < parts; ++part) {
         cuts[part] = cut_at(graph, node_cost, total / parts * part + total % parts * part / parts, share);
         if (cuts[part].edge < cuts[part - 1].edge || cuts[part].node < cuts[part - 1].node) cuts[part] = cuts[part - 1];
     }
-    cuts[parts] = {graph.num_nodes, graph.node_ptr[graph.num_nodes], graph.num_edges()};
+    cuts[parts] = {graph.num_nodes, graph.node_ptr[graph.num_nodes], edge_begin(graph, graph.num_nodes)};
 }
 
 // Nodes with the same most frequent edge type, and among these with the same busiest neighbour, follow each other: they
@@ -55,14 +62,14 @@ void renumber(const Graph& graph, const Renumbered& to) {
         }
     };
     auto group_size = [&](int64_t group) { return graph.group_ptr[group + 1] - graph.group_ptr[group]; };
-    auto degree = [&](int64_t node) { return graph.edge_begin(node + 1) - graph.edge_begin(node); };
+    auto degree = [&](int64_t node) { return edge_begin(graph, node + 1) - edge_begin(graph, node); };
     std::vector<Key> keys(graph.num_nodes);
     for (int64_t node = 0; node < graph.num_nodes; ++node) {
         Key key{-1, -1, int32_t(node)};
         int64_t largest = 0, busiest = -1;
         for (int64_t group = graph.node_ptr[node]; group < graph.node_ptr[node + 1]; ++group)
             if (group_size(group) > largest) largest = group_size(group), key.type = graph.group_type[group];
-        for (int64_t edge = graph.edge_begin(node); edge < graph.edge_begin(node + 1); ++edge)
+        for (int64_t edge = edge_begin(graph, node); edge < edge_begin(graph, node + 1); ++edge)
             if (degree(graph.neighbour[edge]) > busiest) key.hub = graph.neighbour[edge], busiest = degree(key.hub);
         keys[node] = key;
     }
@@ -87,12 +94,18 @@ void renumber(const Graph& graph, const Renumbered& to) {
     }
 }
 
-int64_t parts_per_query(const Graph& graph, int64_t queries, int64_t channels, int threads, int64_t units) {
+int64_t forward_parts(const Graph& graph, int64_t channels) {
+    // Some 250,000 additions are worth a part: rows of a block, and more of them than a cut costs.
+    const int64_t useful = work(graph, graph.num_nodes, layer_node_cost(channels)) * channels / (1 << 18);
+    return std::min(std::max<int64_t>(useful, 1), kForwardParts);
+}
+
+int64_t backward_parts(const Graph& graph, int64_t queries, int64_t channels, int threads) {
     if (threads <= 1) return 1;
     // Below some 30,000 additions a part is not worth waking a thread for.
-    int64_t useful = std::max<int64_t>(graph.work(graph.num_nodes, kNodeCost) * channels / 32768, 1);
-    int64_t wanted = std::max<int64_t>((units * threads + queries - 1) / std::max<int64_t>(queries, 1), 1);
-    return std::min(useful, wanted);
+    const int64_t useful = std::max<int64_t>(work(graph, graph.num_nodes, kNodeCost) * channels / (1 << 15), 1);
+    const int64_t wanted = (kBackwardUnits * threads + queries - 1) / std::max<int64_t>(queries, 1);
+    return std::min(useful, std::max<int64_t>(wanted, 1));
 }
 
 }  // namespace gamma_kg

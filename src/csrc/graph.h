@@ -15,12 +15,8 @@ struct Graph {
     const int64_t* group_ptr;   // [groups + 1], into neighbour
     const int32_t* neighbour;   // [edges]
     const int32_t* inverse;     // [num_types]
-
-    int64_t edge_begin(int64_t node) const { return group_ptr[node_ptr[node]]; }
-    int64_t num_edges() const { return edge_begin(num_nodes); }
-    // Work before a node, in edges: a group costs about two edges (one product), a node what the caller says.
-    int64_t work(int64_t node, int64_t node_cost) const { return edge_begin(node) + 2 * node_ptr[node] + node_cost * node; }
 };
+// No functions in here that the linker could merge: code of every instruction set includes this file (simd.h says more).
 
 // A place in the sorted edges. `edge` is the first edge of `node`, except where a cut falls inside a node that has more
 // edges than a fair share: then both pieces hold a part of that node's sum.
@@ -48,9 +44,12 @@ struct Renumbered {
 };
 void renumber(const Graph& graph, const Renumbered& to);
 
-// How many parts per query keep `threads` busy: some units each, so that a thread that is held up holds up little, and none
-// too small. A backward pass takes fewer: each part sums the gradients of all relations on its own.
-constexpr int64_t kForwardUnits = 12, kBackwardUnits = 4;
-int64_t parts_per_query(const Graph& graph, int64_t queries, int64_t channels, int threads, int64_t units);
+// Into how many parts a query is cut. Forward it depends on nothing but the graph and the width: a node that a cut goes through
+// is summed in two pieces, and results should have the same bits whatever the threads and the queries beside. The number is
+// such that a dozen threads have some units each, and no part is too small. A backward pass takes as few as keep the threads
+// busy: each part sums the gradients of all relations on its own.
+constexpr int64_t kForwardParts = 64, kBackwardUnits = 4;
+int64_t forward_parts(const Graph& graph, int64_t channels);
+int64_t backward_parts(const Graph& graph, int64_t queries, int64_t channels, int threads);
 
 }  // namespace gamma_kg

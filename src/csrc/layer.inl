@@ -1,32 +1,32 @@
 // A whole layer without gradients: aggregation, linear map, LayerNorm, ReLU and residual of a block of nodes while the block
 // is in the first cache. States are read once (and gathered from), and written once.
 #pragma once
-#include <cstdlib>
-
 #include "linear.inl"
+#include "memory.inl"
 #include "propagate.inl"
 
 namespace GAMMA_ISA_NAMESPACE {
 
 using gamma_kg::LayerArgs;
 using gamma_kg::Starts;
-using gamma_kg::UpdateBackwardArgs;
 
 // What a thread works with: aggregates, linear results and states of a block, and a row of zeros.
 template <class T>
 struct Scratch {
     T *agg, *y, *x, *zero;
-    explicit Scratch(int64_t channels) {
+
+    static GAMMA_INLINE Scratch in(Memory& memory, int64_t channels) {
         const int64_t width = padded<T>(channels);
-        agg = static_cast<T*>(std::calloc((3 * kBlock + 1) * width, sizeof(T)));
-        y = agg + kBlock * width;
-        x = y + kBlock * width;
-        zero = x + kBlock * width;
+        return {memory.take<T>(kBlock * width), memory.take<T>(kBlock * width), memory.take<T>(kBlock * width),
+                memory.take<T>(width)};
     }
-    ~Scratch() { std::free(agg); }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
 };
+
+// The relation table of query b.
+template <class T>
+GAMMA_INLINE const T* table_of(const LayerArgs<T>& args, int64_t b) {
+    return args.layer.relation + (args.which ? args.which[b] : 0) * args.graph.num_types * args.channels;
+}
 
 // The rest of the layer for `count` <= kBlock rows with states x_rows[i] and aggregates agg_rows[i].
 template <class T>
@@ -34,9 +34,9 @@ static void update_rows(const LayerArgs<T>& args, const T** x_rows, const T** ag
     const int64_t channels = args.channels, width = padded<T>(channels);
     const int64_t filled = (count + kRows - 1) / kRows * kRows;
     for (int64_t i = count; i < filled; ++i) x_rows[i] = x_rows[count - 1], agg_rows[i] = agg_rows[count - 1];
-    const T* packed_agg = args.packed + channels * width;
-    linear_rows(x_rows, agg_rows, filled, channels, channels, args.packed, packed_agg, args.bias, channels, y);
-    const Norm<T> norm{args.norm_weight, args.norm_bias, args.eps};
+    const T* packed_agg = args.layer.packed + channels * width;
+    linear_rows(x_rows, agg_rows, filled, channels, channels, args.layer.packed, packed_agg, args.layer.bias, channels, y);
+    const Norm<T> norm{args.layer.norm_weight, args.layer.norm_bias, args.layer.eps};
     T scale[kBlock], *keep[kBlock];
     if (args.normalised)
         for (int64_t i = 0; i < count; ++i) keep[i] = args.normalised + (out_rows[i] - args.out);
@@ -80,17 +80,15 @@ GAMMA_INLINE int64_t add_boundary(const LayerArgs<T>& args, int64_t b, int64_t s
 }
 
 template <Algebra A, class T>
-static void layer_part(const LayerArgs<T>& args, int64_t b, const Cut& from, const Cut& to, T* head, T* carry, Scratch<T>& scratch) {
+static void layer_part(const LayerArgs<T>& args, int64_t b, const Cut& from, const Cut& to, T* begun, T* rest,
+                       const Scratch<T>& scratch) {
     const Graph& graph = args.graph;
     const int64_t channels = args.channels, stride = graph.num_nodes * channels;
     const T* x = args.x + b * stride;
-    const Query<T> query{x, args.table(b), channels};
-    int64_t node = from.node;
-    if (from.edge > graph.edge_begin(node)) {
-        const Run rest{node, 1, from.group, from.edge, smaller(graph.edge_begin(node + 1), to.edge)};
-        sum_run<A, false>(graph, query, rest, carry);
-        ++node;
-    }
+    const Query<T> query{x, table_of(args, b), channels};
+    const Run continued = rest_of_cut_node(graph, from, to);
+    if (continued.count) sum_run<A, false>(graph, query, continued, rest);
+    int64_t node = from.node + continued.count;
     int64_t start = first_start(args.starts, b, node);
     while (node < to.node) {
         const int64_t begin = node, count = smaller(kBlock, to.node - begin);
@@ -98,8 +96,7 @@ static void layer_part(const LayerArgs<T>& args, int64_t b, const Cut& from, con
         while (node < begin + count) {
             const Run run = whole_nodes(graph, node, smaller(kRun, begin + count - node));
             // What the linear map will read and the residual write is on its way while neighbours are summed.
-            constexpr int64_t line = 64 / sizeof(T);
-            for (int64_t c = 0; c < run.count * channels; c += line) GAMMA_PREFETCH(x + node * channels + c);
+            fetch_to_read(x + node * channels, run.count * channels);
             fetch_to_write(args.out + b * stride + node * channels, run.count * channels);
             sum_run<A, false>(graph, query, run, agg + (node - begin) * channels);
             node += run.count;
@@ -114,10 +111,8 @@ static void layer_part(const LayerArgs<T>& args, int64_t b, const Cut& from, con
         }
         update_rows(args, x_rows, agg_rows, out_rows, count, scratch.y);
     }
-    if (node == to.node && node < graph.num_nodes && to.edge > graph.edge_begin(node)) {
-        const Run begun{node, 1, graph.node_ptr[node], graph.edge_begin(node), to.edge};
-        sum_run<A, false>(graph, query, begun, head);
-    }
+    const Run beginning = beginning_of_cut_node(graph, node, to);
+    if (beginning.count) sum_run<A, false>(graph, query, beginning, begun);
 }
 
 // The rows of nodes that a cut went through: all pieces are there now.
@@ -125,19 +120,20 @@ template <class T>
 static void finish_cut_nodes(const LayerArgs<T>& args) {
     const Graph& graph = args.graph;
     const int64_t channels = args.channels, stride = graph.num_nodes * channels;
-    Scratch<T> scratch(channels);
+    Memory memory = memory_of(args.work, 0);
+    const Scratch<T> scratch = Scratch<T>::in(memory, channels);
     for (int64_t b = 0; b < args.queries; ++b)
         for (int64_t part = 1; part < args.parts; ++part) {
             const Cut& cut = args.cuts[part];
             const int64_t node = cut.node;
-            if (node == graph.num_nodes || cut.edge == graph.edge_begin(node)) continue;
+            if (node == graph.num_nodes || cut.edge == edge_begin(graph, node)) continue;
             const Cut& before = args.cuts[part - 1];
-            if (before.node == node && before.edge > graph.edge_begin(node)) continue;  // not the first cut of this node
+            if (before.node == node && before.edge > edge_begin(graph, node)) continue;  // not the first cut of this node
             T* agg = args.agg ? args.agg + b * stride + node * channels : scratch.agg;
             const int64_t unit = b * args.parts + part;
-            for (int64_t c = 0; c < channels; ++c) agg[c] = args.head[(unit - 1) * channels + c];
+            for (int64_t c = 0; c < channels; ++c) agg[c] = args.begun[(unit - 1) * channels + c];
             for (int64_t later = part; later < args.parts && args.cuts[later].node == node; ++later)
-                add_row(agg, args.carry + (b * args.parts + later) * channels, channels);
+                add_row(agg, args.rest + (b * args.parts + later) * channels, channels);
             add_boundary(args, b, first_start(args.starts, b, node), node, node + 1, agg);
             const T *x_rows[kBlock] = {args.x + b * stride + node * channels}, *agg_rows[kBlock] = {agg};
             T* out_row = args.out + b * stride + node * channels;
@@ -150,11 +146,13 @@ static void run_layer(const LayerArgs<T>& args) {
     const int64_t units = args.queries * args.parts;
 #pragma omp parallel num_threads(args.threads) if (args.threads > 1 && units > 1)
     {
-        Scratch<T> scratch(args.channels);
-        for (int64_t unit, thread = thread_number(); (unit = take_unit(*args.units, int(thread))) >= 0;) {
+        const int thread = thread_number();
+        Memory memory = memory_of(args.work, thread);
+        const Scratch<T> scratch = Scratch<T>::in(memory, args.channels);
+        for (int64_t unit; (unit = take_unit(*args.units, thread)) >= 0;) {
             const int64_t b = unit / args.parts, part = unit % args.parts;
-            layer_part<A>(args, b, args.cuts[part], args.cuts[part + 1], args.head + unit * args.channels,
-                          args.carry + unit * args.channels, scratch);
+            layer_part<A>(args, b, args.cuts[part], args.cuts[part + 1], args.begun + unit * args.channels,
+                          args.rest + unit * args.channels, scratch);
         }
     }
     finish_cut_nodes(args);
@@ -163,7 +161,8 @@ static void run_layer(const LayerArgs<T>& args) {
 // The first layer: states are zero but for the boundary at the starts, so only these and their neighbours get messages.
 // All other nodes get the same row.
 template <Algebra A, class T>
-static void first_layer_query(const LayerArgs<T>& args, int64_t b, Scratch<T>& scratch, unsigned char* touched, int64_t* list) {
+static void first_layer_query(const LayerArgs<T>& args, int64_t b, const Scratch<T>& scratch, unsigned char* touched,
+                              int64_t* list) {
     constexpr int K = components(A);
     const Graph& graph = args.graph;
     const int64_t channels = args.channels, half = channels / K, width = padded<T>(channels);
@@ -171,14 +170,14 @@ static void first_layer_query(const LayerArgs<T>& args, int64_t b, Scratch<T>& s
     const int64_t* start_node = args.starts.node + first_of_b;
     const T* boundary = args.boundary + b * channels;
     auto weight = [&](int64_t start) { return args.starts.weight ? args.starts.weight[first_of_b + start] : T(1); };
-    const T* relation = args.table(b);
+    const T* relation = table_of(args, b);
     T* out = args.out + b * graph.num_nodes * channels;
 
-    const Norm<T> norm{args.norm_weight, args.norm_bias, args.eps};
+    const Norm<T> norm{args.layer.norm_weight, args.layer.norm_bias, args.layer.eps};
     T* constant = scratch.y;
     const T* nothing = nullptr;
     T scale;
-    normalise_rows<0, T>(args.bias, channels, &nothing, norm, channels, 1, &constant, nullptr, &scale);
+    normalise_rows<0, T>(args.layer.bias, channels, &nothing, norm, channels, 1, &constant, nullptr, &scale);
 
     // Who is touched: the starts, which come first in the list, and the ends of their edges, read from their own end.
     int64_t count = 0;
@@ -236,18 +235,38 @@ static void first_layer_query(const LayerArgs<T>& args, int64_t b, Scratch<T>& s
     }
 }
 
+// What the first layer notes of the nodes: whether they are touched, and a list of those that are.
+template <class T>
+GAMMA_INLINE Scratch<T> first_layer_scratch(Memory& memory, int64_t channels, int64_t nodes, unsigned char** touched,
+                                            int64_t** list) {
+    *touched = memory.take<unsigned char>(nodes);
+    *list = memory.take<int64_t>(nodes);
+    return Scratch<T>::in(memory, channels);
+}
+
+template <class T>
+static int64_t layer_bytes(const LayerArgs<T>& args) {
+    Memory memory{0};
+    unsigned char* touched;
+    int64_t* list;
+    if (args.x) Scratch<T>::in(memory, args.channels);
+    else first_layer_scratch<T>(memory, args.channels, args.graph.num_nodes, &touched, &list);
+    return int64_t(memory.at);
+}
+
 template <Algebra A, class T>
 static void run_first_layer(const LayerArgs<T>& args) {
     const int64_t nodes = args.graph.num_nodes;
 #pragma omp parallel num_threads(args.threads) if (args.threads > 1 && args.queries > 1)
     {
-        Scratch<T> scratch(args.channels);
-        unsigned char* touched = static_cast<unsigned char*>(std::calloc(nodes, 1));
-        int64_t* list = static_cast<int64_t*>(std::malloc(nodes * sizeof(int64_t)));
-        for (int64_t b, thread = thread_number(); (b = take_unit(*args.units, int(thread))) >= 0;)
-            first_layer_query<A>(args, b, scratch, touched, list);
-        std::free(touched);
-        std::free(list);
+        const int thread = thread_number();
+        Memory memory = memory_of(args.work, thread);
+        unsigned char* touched;
+        int64_t* list;
+        const Scratch<T> scratch = first_layer_scratch<T>(memory, args.channels, nodes, &touched, &list);
+        clear(touched, nodes);
+        clear(scratch.zero, args.channels);
+        for (int64_t b; (b = take_unit(*args.units, thread)) >= 0;) first_layer_query<A>(args, b, scratch, touched, list);
     }
 }
 
@@ -260,86 +279,6 @@ static void layer(const LayerArgs<T>& args) {
             return args.x ? run_layer<Algebra::split_complex>(args) : run_first_layer<Algebra::split_complex>(args);
         case Algebra::dual: return args.x ? run_layer<Algebra::dual>(args) : run_first_layer<Algebra::dual>(args);
     }
-}
-
-// Backward through ReLU and LayerNorm of one row: the gradient of the linear result; `sums` as in UpdateBackwardArgs.
-template <class T>
-static void normalise_row_backward(const T* gradient, const T* normalised, T scale, const Norm<T>& norm, int64_t channels,
-                                   T* linear_gradient, T* sums) {
-    using V = Vec<T>;
-    using L = Lanes<V, T>;
-    const int64_t whole = channels / L::count * L::count;
-    V sum{}, product{};
-    T rest_sum = 0, rest_product = 0;
-    for (int64_t c = 0; c < whole; c += L::count) {
-        const V n = L::load(normalised + c), w = L::load(norm.weight + c), pre = n * w + L::load(norm.bias + c);
-        const V g = pre > V{} ? L::load(gradient + c) : V{};
-        L::store(sums + c, L::load(sums + c) + g * n);
-        L::store(sums + channels + c, L::load(sums + channels + c) + g);
-        const V gw = g * w;
-        sum += gw;
-        product += gw * n;
-        L::store(linear_gradient + c, gw);
-    }
-    for (int64_t c = whole; c < channels; ++c) {
-        const T n = normalised[c], g = n * norm.weight[c] + norm.bias[c] > 0 ? gradient[c] : T(0);
-        sums[c] += g * n;
-        sums[channels + c] += g;
-        linear_gradient[c] = g * norm.weight[c];
-        rest_sum += linear_gradient[c];
-        rest_product += linear_gradient[c] * n;
-    }
-    const T mean = (sum_lanes<V, T>(sum) + rest_sum) / T(channels);
-    const T slope = (sum_lanes<V, T>(product) + rest_product) / T(channels);
-    const V mean_V = L::all(mean), slope_V = L::all(slope), scale_V = L::all(scale);
-    for (int64_t c = 0; c < whole; c += L::count) {
-        const V g = (L::load(linear_gradient + c) - mean_V - L::load(normalised + c) * slope_V) * scale_V;
-        L::store(linear_gradient + c, g);
-        L::store(sums + 2 * channels + c, L::load(sums + 2 * channels + c) + g);
-    }
-    for (int64_t c = whole; c < channels; ++c) {
-        linear_gradient[c] = (linear_gradient[c] - mean - normalised[c] * slope) * scale;
-        sums[2 * channels + c] += linear_gradient[c];
-    }
-}
-
-template <class T>
-static void update_backward(const UpdateBackwardArgs<T>& args) {
-    const int64_t channels = args.channels, width = padded<T>(2 * channels);
-    const Norm<T> norm{args.norm_weight, args.norm_bias, T(0)};
-#pragma omp parallel for schedule(dynamic, 1) num_threads(args.threads) if (args.threads > 1 && args.units > 1)
-    for (int64_t unit = 0; unit < args.units; ++unit) {
-        const int64_t first = args.rows * unit / args.units, last = args.rows * (unit + 1) / args.units;
-        T* y = static_cast<T*>(std::malloc(kBlock * width * sizeof(T)));
-        for (int64_t begin = first; begin < last; begin += kBlock) {
-            const int64_t count = smaller(kBlock, last - begin), filled = (count + kRows - 1) / kRows * kRows;
-            const T* rows[kBlock];
-            for (int64_t i = 0; i < filled; ++i) rows[i] = args.linear_gradient + (begin + smaller(i, count - 1)) * channels;
-            for (int64_t i = 0; i < count; ++i) {
-                const int64_t at = (begin + i) * channels;
-                normalise_row_backward(args.gradient + at, args.normalised + at, args.scale[begin + i], norm, channels,
-                                       args.linear_gradient + at, args.sums + unit * 3 * channels);
-            }
-            linear_rows(rows, rows, filled, channels, 0, args.packed, args.packed, args.zeros, 2 * channels, y);
-            for (int64_t i = 0; i < count; ++i) {
-                const int64_t at = (begin + i) * channels;
-                for (int64_t c = 0; c < channels; ++c) {
-                    args.x_gradient[at + c] = args.gradient[at + c] + y[i * width + c];
-                    args.agg_gradient[at + c] = y[i * width + channels + c];
-                }
-            }
-        }
-        std::free(y);
-    }
-}
-
-template <class T>
-static void pack_transposed(const T* weight, int64_t channels, T* packed) {
-    constexpr int64_t panel = panel_width<T>();
-    for (int64_t first = 0; first < 2 * channels; first += panel)
-        for (int64_t i = 0; i < channels; ++i)
-            for (int64_t j = 0; j < panel; ++j, ++packed)
-                *packed = first + j < 2 * channels ? weight[i * 2 * channels + first + j] : T(0);
 }
 
 template <class T>

@@ -74,7 +74,8 @@ template <int rows, class V, class T>
 GAMMA_INLINE void multiply_panel(V (&acc)[rows][2], const T* const* row, const T* panel, int64_t inputs) {
     using L = Lanes<V, T>;
     const T* from[rows];
-    GAMMA_UNROLL for (int r = 0; r < rows; ++r) from[r] = row[r];
+    GAMMA_UNROLL for (int r = 0; r < rows; ++r)
+        from[r] = row[r];
     GAMMA_ROLLED for (int64_t i = 0; i < inputs; ++i, panel += 2 * L::count) {
         V first = L::load(panel), second = L::load(panel + L::count);
         GAMMA_KEEP(first);

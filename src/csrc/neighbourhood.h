@@ -20,7 +20,7 @@ struct Growth {
 
 // A graph with ids of its own, in the order in which its nodes came in: the nearest first.
 struct Neighbourhood {
-    std::vector<int32_t> node;  // the whole graph's number of each
+    std::vector<int32_t> node;       // the whole graph's number of each
     std::vector<int64_t> group_end;  // per node, into groups
     std::vector<int32_t> group_type;
     std::vector<int64_t> edge_end;  // per group, into neighbours
@@ -39,7 +39,7 @@ private:
     struct Visited {
         int32_t node;
         bool is_start, is_queued, is_pushed;
-        int32_t place;  // in the neighbourhood, -1: not in it
+        int32_t place;          // in the neighbourhood, -1: not in it
         int64_t begin, degree;  // edges
         double estimate, residual;
     };

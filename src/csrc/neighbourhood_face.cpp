@@ -60,7 +60,8 @@ using Arrays = std::tuple<Out<int64_t>, Out<int64_t>, Out<int64_t>, Out<int32_t>
 
 Arrays grow(In<int64_t> node_ptr, In<int32_t> group_type, In<int64_t> group_ptr, In<int32_t> neighbour, In<int32_t> inverse,
             In<int64_t> start, In<double> weight, In<int64_t> start_ptr, int64_t triples, double restart, int threads) {
-    const int64_t nodes = int64_t(node_ptr.size()) - 1, groups = int64_t(group_type.size()), queries = int64_t(start_ptr.size()) - 1;
+    const int64_t nodes = int64_t(node_ptr.size()) - 1, groups = int64_t(group_type.size()),
+                  queries = int64_t(start_ptr.size()) - 1;
     if (nodes < 0 || queries < 0 || int64_t(group_ptr.size()) != groups + 1 || start.size() != weight.size())
         throw nb::value_error("sizes do not fit");
     const int64_t* bounds = start_ptr.data();
@@ -69,8 +70,8 @@ Arrays grow(In<int64_t> node_ptr, In<int32_t> group_type, In<int64_t> group_ptr,
             throw nb::value_error("starts are out of range");
     for (size_t i = 0; i < start.size(); ++i)
         if (start.data()[i] < 0 || start.data()[i] >= nodes) throw nb::value_error("a start is no node of the graph");
-    const Graph graph{nodes,           int64_t(inverse.size()), node_ptr.data(), group_type.data(),
-                      group_ptr.data(), neighbour.data(),        inverse.data()};
+    const Graph graph{
+        nodes, int64_t(inverse.size()), node_ptr.data(), group_type.data(), group_ptr.data(), neighbour.data(), inverse.data()};
     const Growth growth{triples, restart};
     std::unique_ptr<Union> all;
     {
@@ -94,9 +95,9 @@ Arrays grow(In<int64_t> node_ptr, In<int32_t> group_type, In<int64_t> group_ptr,
         if (failure) std::rethrow_exception(failure);
         all = std::make_unique<Union>(parts);
     }
-    return {handed_over(std::move(all->offset)),     handed_over(std::move(all->entity)),
-            handed_over(std::move(all->node_ptr)),   handed_over(std::move(all->group_type)),
-            handed_over(std::move(all->group_ptr)),  handed_over(std::move(all->neighbour))};
+    return {handed_over(std::move(all->offset)),    handed_over(std::move(all->entity)),
+            handed_over(std::move(all->node_ptr)),  handed_over(std::move(all->group_type)),
+            handed_over(std::move(all->group_ptr)), handed_over(std::move(all->neighbour))};
 }
 
 }  // namespace

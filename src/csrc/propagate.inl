@@ -28,15 +28,16 @@ GAMMA_INLINE int thread_number() {
 #endif
 }
 
+GAMMA_INLINE int64_t edge_begin(const Graph& graph, int64_t node) { return graph.group_ptr[graph.node_ptr[node]]; }
+GAMMA_INLINE int64_t num_edges(const Graph& graph) { return edge_begin(graph, graph.num_nodes); }
+
 // Edges between the row being summed and the row being fetched: hides the latency of the third-level cache.
 constexpr int64_t kAhead = 16;
 // States of this many bytes stay in the second-level cache: there fetching ahead costs more than it gains.
 constexpr int64_t kNear = 384 << 10;
 
 constexpr int components(Algebra algebra) { return algebra == Algebra::real ? 1 : 2; }
-constexpr int sigma(Algebra algebra) {
-    return algebra == Algebra::complex ? -1 : algebra == Algebra::split_complex ? 1 : 0;
-}
+constexpr int sigma(Algebra algebra) { return algebra == Algebra::complex ? -1 : algebra == Algebra::split_complex ? 1 : 0; }
 
 // acc += s * r, component by component; `backward` takes the adjoint of the map s -> s * r.
 template <Algebra A, bool backward, class V>
@@ -76,7 +77,19 @@ struct Run {
 };
 
 GAMMA_INLINE Run whole_nodes(const Graph& graph, int64_t node, int64_t count) {
-    return {node, count, graph.node_ptr[node], graph.edge_begin(node), graph.edge_begin(node + count)};
+    return {node, count, graph.node_ptr[node], edge_begin(graph, node), edge_begin(graph, node + count)};
+}
+
+// The piece of a cut node that belongs to the part from `from` to `to`, where an earlier part began the node; else nothing.
+GAMMA_INLINE Run rest_of_cut_node(const Graph& graph, const Cut& from, const Cut& to) {
+    if (from.edge <= edge_begin(graph, from.node)) return {from.node, 0, 0, 0, 0};
+    return {from.node, 1, from.group, from.edge, smaller(edge_begin(graph, from.node + 1), to.edge)};
+}
+
+// The piece of a cut node that a part which has come to `node` begins and a later one goes on with; else nothing.
+GAMMA_INLINE Run beginning_of_cut_node(const Graph& graph, int64_t node, const Cut& to) {
+    if (node != to.node || node == graph.num_nodes || to.edge <= edge_begin(graph, node)) return {node, 0, 0, 0, 0};
+    return {node, 1, graph.node_ptr[node], edge_begin(graph, node), to.edge};
 }
 
 // So few that their rows stay in the first cache, should the channels take several passes.
@@ -86,8 +99,15 @@ constexpr int64_t kRun = 6;
 // and asking for it as well would take a load's place.
 template <int bytes, int K, class T>
 GAMMA_INLINE void fetch(const T* row, int64_t half) {
-    GAMMA_UNROLL for (int k = 0; k < K; ++k) GAMMA_UNROLL for (int line = 0; line < bytes; line += 128)
-        GAMMA_PREFETCH(reinterpret_cast<const char*>(row + k * half) + line);
+    GAMMA_UNROLL for (int k = 0; k < K; ++k) GAMMA_UNROLL
+        for (int line = 0; line < bytes; line += 128) GAMMA_PREFETCH(reinterpret_cast<const char*>(row + k * half) + line);
+}
+
+// Ask for `count` values that will be read.
+template <class T>
+GAMMA_INLINE void fetch_to_read(const T* values, int64_t count) {
+    constexpr int64_t line = 64 / sizeof(T);
+    for (int64_t i = 0; i < count; i += line) GAMMA_PREFETCH(values + i);
 }
 
 // Ask for `count` values that will be written.
@@ -110,7 +130,7 @@ static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset,
     const int64_t channels = width ? width : query.channels, half = channels / 2;
     const int32_t *const neighbour = graph.neighbour, *const group_type = graph.group_type;
     const int64_t *const group_ptr = graph.group_ptr, *node_end = graph.node_ptr + run.node;
-    const int64_t last_edge = graph.num_edges() - 1, last_group = graph.node_ptr[graph.num_nodes] - 1;
+    const int64_t last_edge = num_edges(graph) - 1, last_group = graph.node_ptr[graph.num_nodes] - 1;
     const T *const x = query.x + offset, *const relations = query.relation + offset;
     auto row_of = [&](int64_t edge) { return x + channels * neighbour[far ? edge : smaller(edge, last_edge)]; };
     auto relation_of = [&](int64_t group) {
@@ -125,8 +145,8 @@ static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset,
         ++node_end;
         const int64_t end = i < run.count - 1 ? group_ptr[*node_end] : run.last;
         V acc[C][K];
-        GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
-            acc[c][k] = query.accumulate ? L::load(out + c * L::count + k * half) : V{};
+        GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL
+            for (int k = 0; k < K; ++k) acc[c][k] = query.accumulate ? L::load(out + c * L::count + k * half) : V{};
         GAMMA_ROLLED while (edge < end) {
             const int64_t stop = smaller(next_stop, end);
             const T* const relation = next_relation;
@@ -138,15 +158,15 @@ static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset,
             const T* next_row = row_of(edge + 1);
             GAMMA_BEFORE(next_relation, row);
             GAMMA_BEFORE(next_row, row);
-            GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
-                sum[c][k] = L::load(row + c * L::count + k * half);
+            GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL
+                for (int k = 0; k < K; ++k) sum[c][k] = L::load(row + c * L::count + k * half);
             if (far) fetch<C * sizeof(V), K>(row_of(edge + kAhead), half);
             row = next_row;
             GAMMA_ROLLED for (++edge; edge < stop; ++edge) {
                 next_row = row_of(edge + 1);
                 GAMMA_BEFORE(next_row, row);
-                GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
-                    sum[c][k] += L::load(row + c * L::count + k * half);
+                GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL
+                    for (int k = 0; k < K; ++k) sum[c][k] += L::load(row + c * L::count + k * half);
                 if (far) fetch<C * sizeof(V), K>(row_of(edge + kAhead), half);
                 row = next_row;
             }
@@ -168,12 +188,13 @@ static void sum_chunk(const Graph& graph, const Query<T>& query, int64_t offset,
                         state[k] = L::load(own + c * L::count + k * half);
                     }
                     multiply_add<A, true>(total, sum[c], state);
-                    GAMMA_UNROLL for (int k = 0; k < K; ++k) L::store(gradient + c * L::count + k * half, total[k]);
+                    GAMMA_UNROLL for (int k = 0; k < K; ++k)
+                        L::store(gradient + c * L::count + k * half, total[k]);
                 }
             }
         }
-        GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL for (int k = 0; k < K; ++k)
-            L::store(out + c * L::count + k * half, acc[c][k]);
+        GAMMA_UNROLL for (int c = 0; c < C; ++c) GAMMA_UNROLL
+            for (int k = 0; k < K; ++k) L::store(out + c * L::count + k * half, acc[c][k]);
     }
 }
 
@@ -199,37 +220,32 @@ static void sum_chunks(const Graph& graph, const Query<T>& query, const Run& run
 
 template <Algebra A, bool backward, class T>
 static void sum_run(const Graph& graph, const Query<T>& query, const Run& run, T* out) {
-    if (run.first == graph.num_edges()) {  // nothing left to read a number of
+    if (run.first == num_edges(graph)) {  // nothing left to read a number of
         if (!query.accumulate)
             for (int64_t i = 0; i < run.count * query.channels; ++i) out[i] = 0;
         return;
     }
-    const bool far = graph.num_nodes * query.channels * int64_t(sizeof(T)) > kNear && run.last + kAhead <= graph.num_edges();
+    const bool far = graph.num_nodes * query.channels * int64_t(sizeof(T)) > kNear && run.last + kAhead <= num_edges(graph);
     auto sum = far ? sum_chunks<A, backward, true, T> : sum_chunks<A, backward, false, T>;
     sum(graph, query, run, out);
 }
 
-// One part of one query. A node that the part before began is summed into `carry`; all others go to `out`.
+// One part of one query. A node that the part before began is summed into `rest`; all others go to `out`.
 template <Algebra A, bool backward, class T>
-static void sum_part(const PropagateArgs<T>& args, Query<T> query, const Cut& from, const Cut& to, T* out, T* carry) {
+static void sum_part(const PropagateArgs<T>& args, Query<T> query, const Cut& from, const Cut& to, T* out, T* rest) {
     const Graph& graph = args.graph;
-    int64_t node = from.node;
-    if (from.edge > graph.edge_begin(node)) {
-        const Run rest{node, 1, from.group, from.edge, smaller(graph.edge_begin(node + 1), to.edge)};
-        sum_run<A, backward>(graph, query, rest, carry);
-        ++node;
-    }
+    const Run continued = rest_of_cut_node(graph, from, to);
+    if (continued.count) sum_run<A, backward>(graph, query, continued, rest);
     query.accumulate = args.accumulate;
+    int64_t node = from.node + continued.count;
     while (node < to.node) {
         const Run run = whole_nodes(graph, node, smaller(kRun, to.node - node));
         fetch_to_write(out + args.channels * node, args.channels * run.count);
         sum_run<A, backward>(graph, query, run, out + args.channels * node);
         node += run.count;
     }
-    if (node == to.node && node < graph.num_nodes && to.edge > graph.edge_begin(node)) {
-        const Run begun{node, 1, graph.node_ptr[node], graph.edge_begin(node), to.edge};
-        sum_run<A, backward>(graph, query, begun, out + args.channels * node);
-    }
+    const Run begun = beginning_of_cut_node(graph, node, to);
+    if (begun.count) sum_run<A, backward>(graph, query, begun, out + args.channels * node);
 }
 
 template <Algebra A, bool backward, class T>
@@ -244,13 +260,13 @@ static void run(const PropagateArgs<T>& args, const T* states, T* relation_gradi
         Query<T> query{args.x + b * state_stride, args.relation + b * args.relation_stride, args.channels};
         if (backward) query.states = states + b * state_stride, query.relation_gradient = relation_gradient + unit * table;
         sum_part<A, backward>(args, query, args.cuts[part], args.cuts[part + 1], args.out + b * state_stride,
-                              args.carry + unit * args.channels);
+                              args.rest + unit * args.channels);
     }
     for (int64_t unit = 0; unit < units; ++unit) {
         const Cut& from = args.cuts[unit % args.parts];
-        if (from.node == graph.num_nodes || from.edge == graph.edge_begin(from.node)) continue;
+        if (from.node == graph.num_nodes || from.edge == edge_begin(graph, from.node)) continue;
         T* row = args.out + unit / args.parts * state_stride + args.channels * from.node;
-        for (int64_t c = 0; c < args.channels; ++c) row[c] += args.carry[unit * args.channels + c];
+        for (int64_t c = 0; c < args.channels; ++c) row[c] += args.rest[unit * args.channels + c];
     }
 }
 

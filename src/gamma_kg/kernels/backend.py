@@ -23,6 +23,7 @@ from gamma_kg.kernels.parameters import LayerWeights, ScoreWeights
 from gamma_kg.kernels.prepared import PreparedEdges
 from gamma_kg.kernels.reference import layer_reference, propagate_reference
 from gamma_kg.kernels.score import score_reference
+from gamma_kg.kernels.union import part_of_union, ranges, starts_in, states_in, weights_of_query
 
 
 class Backend:
@@ -104,6 +105,48 @@ class Backend:
     ) -> tuple[Tensor, Tensor | None]:
         """Scores (B, C) and branch weights (B, C, K), the latter None without attention."""
         return score_reference(z_KBCD, query_BD, weights, dropout)
+
+    def union_layers(
+        self,
+        edges: EdgeGroups,
+        offset_B1: Tensor,
+        starts: Starts,
+        boundary_BD: Tensor,
+        layers: Sequence[LayerWeights],
+        tables: Sequence[Tensor],
+        which_B: Tensor | None,
+    ) -> Tensor:
+        """The same for B small graphs side by side as one, query b having the nodes offset[b] : offset[b + 1]: (N, D).
+
+        `starts` are nodes of the union. No gradients.
+        """
+        parts = [
+            self.layers(
+                part_of_union(edges, nodes),
+                starts_in(starts, b, nodes),
+                boundary_BD[b : b + 1],
+                layers,
+                tables,
+                None if which_B is None else which_B[b : b + 1],
+            )[0]
+            for b, nodes in ranges(offset_B1)
+        ]
+        return torch.cat(parts) if parts else boundary_BD.new_zeros(0, boundary_BD.shape[1])
+
+    def union_score(
+        self, z_KND: Sequence[Tensor], offset_B1: Tensor, query_BD: Tensor, weights: ScoreWeights
+    ) -> tuple[Tensor, Tensor | None]:
+        """Scores (N,) and branch weights (N, K) of all nodes of such a union."""
+        parts = [
+            self.score(states_in(z_KND, nodes), query_BD[b : b + 1], weights_of_query(weights, b))
+            for b, nodes in ranges(offset_B1)
+        ]
+        scores = [score_1n[0] for score_1n, _ in parts]
+        found = [weight_1nK[0] for _, weight_1nK in parts if weight_1nK is not None]
+        score_N = torch.cat(scores) if scores else query_BD.new_zeros(0)
+        if weights.attention is None:
+            return score_N, None
+        return score_N, torch.cat(found) if found else query_BD.new_zeros(0, len(z_KND))
 
 
 _chosen: dict[tuple[str, int | None], Backend] = {}

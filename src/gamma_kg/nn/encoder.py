@@ -44,6 +44,25 @@ class Encoder(nn.Module):
             x_BND = layer(edges, x_BND, relation_of_queries(layer, relation_URD, which_B), starts, boundary_BD)
         return starts.spread(edges.num_nodes, boundary_BD) if x_BND is None else x_BND
 
+    def forward_union(
+        self,
+        edges: EdgeGroups,
+        offset_B1: Tensor,
+        starts: Starts,
+        boundary_BD: Tensor,
+        relation_URD: Tensor | None = None,
+        which_B: Tensor | None = None,
+    ) -> Tensor:
+        """The same for B small graphs side by side as one, query b having the nodes offset[b] : offset[b + 1]: (N, D).
+
+        No gradients.
+        """
+        layers = [layer for layer in self.layers if isinstance(layer, RelationalLayer)]
+        tables = [layer.relation_table(relation_URD) for layer in layers]
+        weights = [layer.weights() for layer in layers]
+        backend = backend_of(boundary_BD.device)
+        return backend.union_layers(edges, offset_B1, starts, boundary_BD, weights, tables, which_B)
+
 
 def relation_of_queries(layer: RelationalLayer, relation_URD: Tensor | None, which_B: Tensor | None) -> Tensor:
     """The layer's relation vectors for each query, (B, R, W), or (1, R, W) where all queries share them."""

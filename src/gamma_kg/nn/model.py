@@ -12,6 +12,7 @@ from gamma_kg.graph.edges import EdgeGroups, Edges
 from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
+from gamma_kg.kernels.union import part_of_union, ranges, starts_in
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.encoder import Encoder, relation_of_queries
 from gamma_kg.nn.fusion import BranchAttention, Score
@@ -99,11 +100,44 @@ class GammaModel(nn.Module):
             z_KBCD = [z_BND[query_B1, candidate_BC] for z_BND in z_KBCD]
         return self.fuse(z_KBCD, query_BD)
 
+    @torch.no_grad()
+    def score_neighbourhoods(
+        self, edges: EdgeGroups, offset_B1: Tensor, relations: RelationStates, starts: Starts, relation_B: Tensor
+    ) -> Scores:
+        """Scores (N,) and branch weights (N, K) of all nodes of B small graphs side by side, a query for each.
+
+        The nodes of query b are offset[b] : offset[b + 1], and `starts` are such nodes. No gradients.
+        """
+        query_BD = relations.state_URD[relations.which_B, relation_B]
+        if self._fuses_early:
+            z_BKnD = [
+                self._encode_fused(
+                    part_of_union(edges, nodes),
+                    RelationStates(relations.state_URD, relations.which_B[b : b + 1]),
+                    starts_in(starts, b, nodes),
+                    query_BD[b : b + 1],
+                )
+                for b, nodes in ranges(offset_B1)
+            ]
+            z_KND = [torch.cat([z_1nD[0] for z_1nD in of_branch]) for of_branch in zip(*z_BKnD, strict=True)]
+        else:
+            z_KND = [
+                branch.forward_union(edges, offset_B1, starts, query_BD, *relations)
+                for branch in self.branches
+                if isinstance(branch, Encoder)
+            ]
+        weights = self.score.weights(None if self.attention is None else self.attention.weights(query_BD))
+        return Scores(*backend_of(query_BD.device).union_score(z_KND, offset_B1, query_BD, weights))
+
+    @property
+    def _fuses_early(self) -> bool:
+        return self.config.position == "early" and self.config.num_branches > 1
+
     def encode_entities(
         self, edges: EdgeGroups, relations: RelationStates, starts: Starts, query_BD: Tensor
     ) -> list[Tensor]:
         """Entity states of every branch, K times (B, N, D)."""
-        if self.config.position == "early" and self.config.num_branches > 1:
+        if self._fuses_early:
             return self._encode_fused(edges, relations, starts, query_BD)
         return [branch(edges, starts, query_BD, *relations) for branch in self.branches]
 

@@ -14,7 +14,7 @@ from gamma_kg.graph.edges import EdgeGroups, Edges
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.backend import Backend
 from gamma_kg.kernels.native.graphs import graph_of, renumbered
-from gamma_kg.kernels.native.layers import LayerJob, layers_forward
+from gamma_kg.kernels.native.layers import LayerJob, layers_forward, neighbourhoods_forward
 from gamma_kg.kernels.native.loading import describe, empty_states
 from gamma_kg.kernels.native.propagation import propagate_forward, supports
 from gamma_kg.kernels.native.score import can_score, score_candidates
@@ -97,6 +97,33 @@ class NativeBackend(Backend):
         if dropout or torch.is_grad_enabled() or torch.compiler.is_compiling() or not can_score(z_KBCD):
             return super().score(z_KBCD, query_BD, weights, dropout)
         return score_candidates(z_KBCD, query_BD, weights)
+
+    def union_layers(
+        self,
+        edges: EdgeGroups,
+        offset_B1: Tensor,
+        starts: Starts,
+        boundary_BD: Tensor,
+        layers: Sequence[LayerWeights],
+        tables: Sequence[Tensor],
+        which_B: Tensor | None,
+    ) -> Tensor:
+        takes_all = all(self._takes(boundary_BD, table, layer) for layer, table in zip(layers, tables, strict=True))
+        if not layers or not takes_all or torch.is_grad_enabled():
+            return super().union_layers(edges, offset_B1, starts, boundary_BD, layers, tables, which_B)
+        if len(starts) == 1:  # all threads share the one query
+            return self.layers(edges, starts, boundary_BD, layers, tables, which_B)[0]
+        out_ND = empty_states(boundary_BD, edges.num_nodes, boundary_BD.shape[1])
+        return neighbourhoods_forward(edges, offset_B1, starts, boundary_BD, layers, tables, which_B, out_ND)
+
+    def union_score(
+        self, z_KND: Sequence[Tensor], offset_B1: Tensor, query_BD: Tensor, weights: ScoreWeights
+    ) -> tuple[Tensor, Tensor | None]:
+        z_K1ND = [z_ND[None] for z_ND in z_KND]
+        if torch.is_grad_enabled() or torch.compiler.is_compiling() or not can_score(z_K1ND):
+            return super().union_score(z_KND, offset_B1, query_BD, weights)
+        score_1N, weight_1NK = score_candidates(z_K1ND, query_BD, weights, offset_B1)
+        return score_1N[0], None if weight_1NK is None else weight_1NK[0]
 
     def _takes(self, states: Tensor, relation: Tensor, weights: LayerWeights) -> bool:
         return (

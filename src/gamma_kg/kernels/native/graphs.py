@@ -10,7 +10,9 @@ from torch import Tensor
 
 from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import EdgeGroups, Edges
-from gamma_kg.kernels.native.loading import loaded, shown
+from gamma_kg.graph.starts import Starts
+from gamma_kg.kernels.native.arrays import AnyArray, array, shown
+from gamma_kg.kernels.native.loading import loaded
 from gamma_kg.kernels.prepared import PreparedEdges
 
 
@@ -52,28 +54,58 @@ def _arrays(edges: EdgeGroups) -> EdgeArrays:
 
 def graph_at(edges: EdgeArrays) -> Any:
     """The native view of edge arrays; valid as long as they live."""
-    for name, array, dtype in zip(EdgeArrays._fields, edges, _EDGE_DTYPES, strict=True):
-        if array.dtype != dtype or array.dim() != 1 or not array.is_contiguous() or array.device.type != "cpu":
+    for name, tensor, dtype in zip(EdgeArrays._fields, edges, _EDGE_DTYPES, strict=True):
+        if tensor.dtype != dtype or tensor.dim() != 1 or not tensor.is_contiguous() or not tensor.is_cpu:
             raise DataError(
-                f"edge array {name}: wanted one dimension of {dtype} on the CPU, dense; found {shown(array)}"
+                f"edge array {name}: wanted one dimension of {dtype} on the CPU, dense; found {shown(tensor)}"
             )
-    num_nodes, num_types = edges.node_ptr.numel() - 1, edges.inverse.numel()
-    return loaded().Graph(num_nodes, num_types, [array.data_ptr() for array in edges])
+    return loaded().Graph(*_numpy(edges))
 
 
-def are_below(ids: Tensor, limit: int) -> bool:
-    """Whether all of these int64 ids are in 0 .. limit - 1."""
-    return bool(loaded().are_below(ids.data_ptr(), ids.numel(), limit))
+def _numpy(edges: EdgeArrays) -> list[AnyArray]:
+    return [array(*given) for given in zip(EdgeArrays._fields, edges, _EDGE_DTYPES, strict=True)]
 
 
-def are_starts(node_S: Tensor, offset_B1: Tensor, num_nodes: int) -> bool:
-    """Whether offsets go up to the number of starts, and the nodes of each query are ascending and inside the graph."""
-    return bool(loaded().are_starts(node_S.data_ptr(), len(node_S), offset_B1.data_ptr(), len(offset_B1), num_nodes))
+def checked_ids(name: str, ids: Tensor, count: int, limit: int) -> AnyArray:
+    """So many ids below the limit, as the native code takes them."""
+    found = array(name, ids, torch.int64)
+    if ids.shape != (count,) or not loaded().are_below(found, limit):
+        raise ValueError(f"{name}: wanted {count} ids below {limit}, found {ids.tolist()[:8]} {ids.dtype}")
+    return found
+
+
+def checked_offsets(name: str, offset_B1: Tensor, total: int) -> AnyArray:
+    """Numbers that divide `total` things, as the native code takes them."""
+    if offset_B1.dtype != torch.int64 or not loaded().are_offsets(array(name, offset_B1, torch.int64), total):
+        raise ValueError(f"{name}: wanted numbers that rise from 0 to {total}, found {offset_B1.tolist()[:8]}")
+    return array(name, offset_B1, torch.int64)
+
+
+def checked_starts(
+    starts: Starts, count: int, num_nodes: int, dtype: torch.dtype
+) -> tuple[AnyArray, AnyArray, AnyArray | None]:
+    """Offsets, nodes and weights of the starts of so many queries, as the native code takes them."""
+    node_S, offset_B1, weight_S = starts.node_S, starts.offset_B1, starts.weight_S
+    if (
+        len(starts) != count
+        or node_S.dtype != torch.int64
+        or offset_B1.dtype != torch.int64
+        or not (weight_S is None or weight_S.shape == node_S.shape)
+        or not loaded().are_starts(
+            array("starts", node_S, torch.int64), array("starts", offset_B1, torch.int64), num_nodes
+        )
+    ):
+        raise ValueError(
+            f"starts: wanted those of {count} queries, each with ascending distinct ids below {num_nodes}, found "
+            f"{starts!r}: {node_S.tolist()[:8]} {node_S.dtype}"
+        )
+    weights = None if weight_S is None else array("weights of the starts", weight_S.detach().to(dtype), dtype)
+    return array("starts", offset_B1, torch.int64), array("starts", node_S, torch.int64), weights
 
 
 def renumbered(edges: Edges) -> PreparedEdges:
     """The same graph under new numbers (src/csrc/graph.cpp: the order)."""
     old, place_N = arrays(edges), torch.empty(edges.num_nodes, dtype=torch.int32)
-    new = old._replace(**{name: torch.empty_like(array) for name, array in old._asdict().items() if name != "inverse"})
-    loaded().renumber(graph_at(old), [place_N.data_ptr(), *(array.data_ptr() for array in new[:4])])
-    return PreparedEdges(edges.num_nodes, edges.num_types, *new, place_N.long())
+    new = EdgeArrays(*map(torch.empty_like, old))
+    loaded().renumber(graph_at(old), place_N.numpy(), *_numpy(new)[:4])
+    return PreparedEdges(edges.num_nodes, edges.num_types, *new[:4], edges.inverse, place_N.long())

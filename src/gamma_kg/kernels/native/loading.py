@@ -10,11 +10,9 @@ import importlib
 import math
 import os
 import warnings
-from collections.abc import Callable
 from functools import cache
 from types import ModuleType
 
-import torch  # before _native: torch brings the OpenMP runtime that both then share
 from torch import Tensor
 
 from gamma_kg.errors import ConfigError
@@ -94,7 +92,7 @@ def empty_states(like: Tensor, *shape: int) -> Tensor:
     room = like.new_empty(count + PAGE_BYTES // like.element_size())
     start = -room.data_ptr() % PAGE_BYTES // like.element_size()
     states = room[start : start + count]
-    native.wish_large_pages(states.data_ptr(), count * like.element_size())
+    native.wish_large_pages(states.numpy())
     return states.view(*shape)
 
 
@@ -104,14 +102,3 @@ def loaded() -> ModuleType:
     if native is None:
         raise ConfigError("the native module is not available; install gamma-kg with a C++ compiler at hand")
     return native
-
-
-def typed(name: str, x: Tensor) -> Callable[..., None]:
-    """The kernel `name` for the number type of x."""
-    kernel: Callable[..., None] = getattr(loaded(), f"{name}_{'f64' if x.dtype == torch.float64 else 'f32'}")
-    return kernel
-
-
-def shown(tensor: Tensor) -> str:
-    """Shape, type and place of a tensor, for messages."""
-    return f"{tuple(tensor.shape)} {tensor.dtype} on {tensor.device}"

@@ -1,4 +1,4 @@
-"""Propagation by the native code, forward and backward: checked calls.
+"""Propagation by the native code, forward and backward.
 
 B queries, N nodes, R edge types, D channels.
 """
@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from gamma_kg.kernels.algebra import ALGEBRAS
-from gamma_kg.kernels.native.loading import loaded, shown, typed
+from gamma_kg.kernels.native.arrays import array, result, shown
+from gamma_kg.kernels.native.loading import loaded
 
 # The numbers under which the native code knows the algebras (graph.h).
 ALGEBRA_IDS = {"real": 0, "complex": 1, "split-complex": 2, "dual": 3}
@@ -29,15 +30,22 @@ def require(x: Tensor, relation: Tensor, algebra: str) -> None:
         raise ValueError(f"no native code for {algebra} with {shown(x)} and {shown(relation)}")
 
 
+def require_channels(algebra: str, channels: int) -> None:
+    """Refuse channels that can't be split into the components of the algebra."""
+    components = ALGEBRAS[algebra].components
+    if channels % components:
+        raise ValueError(f"{algebra} splits the channels into {components} parts: {channels} channels can't be")
+
+
 def propagate_forward(graph: Any, x_BND: Tensor, relation_BRD: Tensor, algebra: str) -> Tensor:
     """Sum of messages at every node; see `gamma_kg.kernels.propagate`. The caller has asked `supports`."""
-    x, relation, stride = _checked(graph, x_BND, relation_BRD, algebra)
-    out = torch.empty_like(x)
-    threads, (B, _, D) = torch.get_num_threads(), x.shape
-    typed("propagate", x)(
-        graph, ALGEBRA_IDS[algebra], B, D, x.data_ptr(), relation.data_ptr(), stride, out.data_ptr(), threads
+    dtype, out_BND = x_BND.dtype, torch.empty_like(x_BND, memory_format=torch.contiguous_format)
+    require_channels(algebra, x_BND.shape[-1])
+    loaded().propagate(
+        graph, ALGEBRA_IDS[algebra], array("states", x_BND, dtype), array("relations", relation_BRD, dtype),
+        result("result", out_BND, dtype), torch.get_num_threads(),
     )  # fmt: skip
-    return out
+    return out_BND
 
 
 def propagate_backward(
@@ -52,36 +60,15 @@ def propagate_backward(
 
     The caller has asked `supports`.
     """
-    x, relation, stride = _checked(graph, x_BND, relation_BRD, algebra)
-    gradient = gradient_BND.contiguous()
-    if gradient.shape != x.shape or gradient.dtype != x.dtype:
-        raise ValueError(f"gradient {shown(gradient)} does not fit states {shown(x)}")
-    grad_x = torch.empty_like(x) if add_to is None else add_to
-    if grad_x.shape != x.shape or grad_x.dtype != x.dtype or not grad_x.is_contiguous():
-        raise ValueError(f"gradient to add to: wanted dense {shown(x)}, found {shown(grad_x)}")
-    threads, (B, _, D), R = torch.get_num_threads(), x.shape, relation.shape[1]
-    parts = loaded().backward_parts(graph, B, D, threads)
-    tables = x.new_zeros(B, parts, R, D)
-    typed("propagate_backward", x)(
-        graph, ALGEBRA_IDS[algebra], B, D,
-        gradient.data_ptr(), relation.data_ptr(), stride, grad_x.data_ptr(), parts, threads,
-        x.data_ptr(), tables.data_ptr(), add_to is not None,
+    dtype, threads, (B, _, D), R = x_BND.dtype, torch.get_num_threads(), x_BND.shape, relation_BRD.shape[1]
+    require_channels(algebra, D)
+    grad_x = torch.empty_like(x_BND, memory_format=torch.contiguous_format) if add_to is None else add_to
+    tables = x_BND.new_zeros(B, loaded().backward_parts(graph, B, D, threads), R, D)
+    loaded().propagate_backward(
+        graph, ALGEBRA_IDS[algebra], array("gradient", gradient_BND, dtype), array("relations", relation_BRD, dtype),
+        array("states", x_BND, dtype), result("gradient to add to", grad_x, dtype), result("tables", tables, dtype),
+        add_to is not None, threads,
     )  # fmt: skip
-    if stride == 0:
-        return grad_x, tables.view(B * parts, R, D).sum(0, keepdim=True)
-    return grad_x, tables[:, 0] if parts == 1 else tables.sum(1)
-
-
-def _checked(graph: Any, x_BND: Tensor, relation_BRD: Tensor, algebra: str) -> tuple[Tensor, Tensor, int]:
-    num_nodes, num_types = graph.num_nodes, graph.num_types
-    if x_BND.dim() != 3 or x_BND.shape[1] != num_nodes:
-        raise ValueError(f"states: wanted (B, {num_nodes}, D), found {shown(x_BND)}")
-    B, _, D = x_BND.shape
-    if relation_BRD.dim() != 3 or relation_BRD.shape[0] not in (1, B) or relation_BRD.shape[1:] != (num_types, D):
-        raise ValueError(f"relations: wanted ({B} or 1, {num_types}, {D}), found {shown(relation_BRD)}")
-    if D % ALGEBRAS[algebra].components:
-        raise ValueError(
-            f"{algebra} splits the channels into {ALGEBRAS[algebra].components} parts: {D} channels can't be"
-        )
-    stride = 0 if relation_BRD.shape[0] == 1 else num_types * D
-    return x_BND.contiguous(), relation_BRD.contiguous(), stride
+    if len(relation_BRD) == 1:
+        return grad_x, tables.flatten(0, 1).sum(0, keepdim=True)
+    return grad_x, tables[:, 0] if tables.shape[1] == 1 else tables.sum(1)

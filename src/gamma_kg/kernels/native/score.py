@@ -15,7 +15,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from gamma_kg.kernels.native.loading import shown, typed
+from gamma_kg.kernels.native.arrays import array, maybe, result
+from gamma_kg.kernels.native.graphs import checked_offsets
+from gamma_kg.kernels.native.loading import loaded
 from gamma_kg.kernels.native.propagation import supports
 from gamma_kg.kernels.parameters import ScoreWeights
 from gamma_kg.kernels.score import by_query, constant_weights
@@ -30,30 +32,34 @@ def can_score(z_KBCD: Sequence[Tensor]) -> bool:
     )
 
 
-def score_candidates(z_KBCD: Sequence[Tensor], query_BD: Tensor, weights: ScoreWeights) -> tuple[Tensor, Tensor | None]:
-    """Scores (B, C) and branch weights (B, C, K); the caller has asked `can_score`."""
-    (B, C, D), K, H = z_KBCD[0].shape, len(z_KBCD), weights.out.shape[0]
-    attention, dtype = weights.attention, query_BD.dtype
+def score_candidates(
+    z_KBCD: Sequence[Tensor], query_BD: Tensor, weights: ScoreWeights, offset_B1: Tensor | None = None
+) -> tuple[Tensor, Tensor | None]:
+    """Scores (B, C) and branch weights (B, C, K); the caller has asked `can_score`.
+
+    With `offset_B1` the states are (1, C, D), and the candidates of query b are offset[b] : offset[b + 1] of them.
+    """
+    B, K, attention, dtype = len(query_BD), len(z_KBCD), weights.attention, query_BD.dtype
     hidden_KHD, hidden_BKH = _by_part(weights.hidden, query_BD)
-    keys: tuple[Tensor, ...] = ()
+    keys: list[Tensor | None] = [None, None, None]
     given_BK: Tensor | None = None
     if attention is None:
         given_BK = query_BD.new_ones(B, K)
     elif isinstance(attention.keys, Tensor):
-        given_BK = constant_weights(attention, B).contiguous()
+        given_BK = constant_weights(attention, B)
     else:
         key_KAD, key_BKA = _by_part(attention.keys, query_BD)
-        keys = (key_KAD, key_BKA, attention.context_BA.expand(B, key_KAD.shape[1]).contiguous())
-    if any(z.shape != (B, C, D) or z.dtype != dtype for z in z_KBCD) or query_BD.shape != (B, D):
-        raise ValueError(f"states {shown(z_KBCD[0])} do not fit queries {shown(query_BD)}")
-    score_BC, weight_BCK = query_BD.new_empty(B, C), query_BD.new_empty(B, C, K)
-    dense = [tensor.contiguous() for tensor in (hidden_KHD, hidden_BKH, weights.hidden_bias, weights.out)]
-    _run(
-        sizes=(B, C, K, D, keys[0].shape[1] if keys else 0, H),
-        states=z_KBCD, keys=keys, weight_BK=given_BK, dense=dense,
-        temperature=1.0 if attention is None else float(attention.temperature),
-        mix=0.0 if attention is None else attention.uniform_mix,
-        out_bias=float(weights.out_bias), results=(score_BC, weight_BCK),
+        keys = [key_KAD, key_BKA, attention.context_BA.expand(B, key_KAD.shape[1])]
+    score_BC = query_BD.new_empty(z_KBCD[0].shape[:2])
+    weight_BCK = query_BD.new_empty(*z_KBCD[0].shape[:2], K)
+    offset = None if offset_B1 is None else checked_offsets("offsets", offset_B1, z_KBCD[0].shape[1])
+    loaded().score(
+        [z.detach().numpy() for z in z_KBCD], offset, *(maybe("keys", key, dtype) for key in keys),
+        1.0 if attention is None else float(attention.temperature), 0.0 if attention is None else attention.uniform_mix,
+        maybe("branch weights", given_BK, dtype), array("hidden layer", hidden_KHD, dtype),
+        array("hidden layer of the queries", hidden_BKH, dtype), array("hidden bias", weights.hidden_bias, dtype),
+        array("out", weights.out, dtype), float(weights.out_bias), result("scores", score_BC, dtype),
+        result("branch weights", weight_BCK, dtype), torch.get_num_threads(),
     )  # fmt: skip
     return score_BC, None if attention is None else weight_BCK
 
@@ -63,33 +69,3 @@ def _by_part(weights: Sequence[Tensor], query_BD: Tensor) -> tuple[Tensor, Tenso
     D = query_BD.shape[1]
     of_query = torch.stack([by_query(query_BD, weight[:, D:]) for weight in weights], dim=1)
     return torch.stack([weight[:, :D] for weight in weights]), of_query.contiguous()
-
-
-def _run(
-    *,
-    sizes: tuple[int, int, int, int, int, int],
-    states: Sequence[Tensor],
-    keys: Sequence[Tensor],
-    weight_BK: Tensor | None,
-    dense: Sequence[Tensor],
-    temperature: float,
-    mix: float,
-    out_bias: float,
-    results: tuple[Tensor, Tensor],
-) -> None:
-    """Scores of all candidates; everything has been checked.
-
-    `sizes`: B, C, K, D, A, H. `keys`: nothing, or key weights, their part from the query, context. `dense`: hidden
-    weights, their part from the query, hidden bias, out weight.
-    """
-    hidden, of_query, hidden_bias, out_weight = dense
-    everything = (*keys, *dense, *results, *states)
-    if any(tensor.dtype != results[0].dtype for tensor in everything):
-        raise ValueError("the score wants tensors of one type")
-    typed("score", results[0])(
-        list(sizes), [z.data_ptr() for z in states], states[0].stride(0),
-        *([tensor.data_ptr() for tensor in keys] or (0, 0, 0)), temperature, mix,
-        0 if weight_BK is None else weight_BK.data_ptr(), hidden.data_ptr(), of_query.data_ptr(),
-        hidden_bias.data_ptr(), out_weight.data_ptr(), out_bias,
-        *(result.data_ptr() for result in results), torch.get_num_threads(),
-    )  # fmt: skip

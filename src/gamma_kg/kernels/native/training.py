@@ -13,9 +13,10 @@ from torch import Tensor
 
 from gamma_kg.graph.edges import EdgeGroups
 from gamma_kg.graph.starts import Starts
+from gamma_kg.kernels.native.arrays import array, result
 from gamma_kg.kernels.native.graphs import graph_of
 from gamma_kg.kernels.native.layers import LayerJob, Saved, layers_forward
-from gamma_kg.kernels.native.loading import typed
+from gamma_kg.kernels.native.loading import loaded
 from gamma_kg.kernels.native.propagation import propagate_backward
 from gamma_kg.kernels.parameters import LayerWeights
 
@@ -103,16 +104,18 @@ def update_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Backward of a layer but for propagation: gradients of the linear result, of x (with the residual) and of agg.
 
-    The fourth are parts (units, 3, D) of the gradients of norm weight, norm bias and bias, to be summed.
+    The fourth are parts (P, 3, D) of the gradients of norm weight, norm bias and bias, to be summed.
     """
-    threads, D = torch.get_num_threads(), gradient_BND.shape[-1]
+    threads, D, dtype = torch.get_num_threads(), gradient_BND.shape[-1], gradient_BND.dtype
     rows = gradient_BND.numel() // max(D, 1)
-    units = 1 if threads == 1 else max(1, min(4 * threads, rows // 256))
-    results = tuple(torch.empty_like(gradient_BND) for _ in range(3))
-    sums = gradient_BND.new_zeros(units, 3, D)
-    dense = gradient_BND, normalised_BND, scale_BN, weight, norm_weight, norm_bias, *results, sums
-    if not all(tensor.is_contiguous() and tensor.dtype == gradient_BND.dtype for tensor in dense):
-        raise ValueError("update_backward wants dense tensors of one type")
-    typed("update_backward", gradient_BND)(rows, D, *(tensor.data_ptr() for tensor in dense), units, threads)
-    linear, grad_x, grad_agg = results
+    parts = 1 if threads == 1 else max(1, min(4 * threads, rows // 256))
+    linear, grad_x, grad_agg = (gradient_BND.new_empty(gradient_BND.shape) for _ in range(3))
+    sums = gradient_BND.new_zeros(parts, 3, D)
+    given = gradient_BND.view(rows, D), normalised_BND.view(rows, D), scale_BN.view(rows)
+    written = linear.view(rows, D), grad_x.view(rows, D), grad_agg.view(rows, D), sums
+    loaded().update_backward(
+        *(array("update_backward", tensor, dtype) for tensor in (*given, weight, norm_weight, norm_bias)),
+        *(result("update_backward", tensor, dtype) for tensor in written),
+        threads,
+    )
     return linear, grad_x, grad_agg, sums
