@@ -80,24 +80,18 @@ def score_neighbourhoods(
     """Scores (N,) and branch weights (N, K) of all entities in there; `starts` by the numbers of the whole graph."""
     device = model.score.out.weight.device
     place_S = hoods.places(starts.query_S, starts.node_S)
-    score, weight = [], []
-    for b, edges in enumerate(hoods.split()):
-        first = int(hoods.offset_B1[b])
-        own = slice(int(starts.offset_B1[b]), int(starts.offset_B1[b + 1]))
-        node, order = place_S[own].sort()
-        weight_S = None if starts.weight_S is None else starts.weight_S[own][order]
-        is_inside = node >= 0  # of very many starts some may have found no room
-        own_starts = Starts(
-            node[is_inside] - first,
-            None if weight_S is None else weight_S[is_inside],
-            torch.tensor([0, int(is_inside.sum())]),
-        )
-        of_b = RelationStates(relations.state_URD, relations.which_B[b : b + 1].to(device))
-        scores = model.score_entities(edges.to(device), of_b, own_starts.to(device), relation_B[b : b + 1].to(device))
-        score.append(scores.score_BC[0].cpu())
-        if scores.weight_BCK is not None:
-            weight.append(scores.weight_BCK[0].cpu())
-    return Scores(torch.cat(score), torch.cat(weight) if weight else None)
+    is_inside = place_S >= 0  # of very many starts some may have found no room
+    place_S, order = place_S[is_inside].sort()
+    weight_S = None if starts.weight_S is None else starts.weight_S[is_inside][order]
+    inside = Starts(place_S, weight_S, torch.searchsorted(place_S, hoods.offset_B1))
+    scores = model.score_neighbourhoods(
+        hoods.edges.to(device),
+        hoods.offset_B1.to(device),
+        RelationStates(relations.state_URD, relations.which_B.to(device)),
+        inside.to(device),
+        relation_B.to(device),
+    )
+    return Scores(scores.score_BC.cpu(), None if scores.weight_BCK is None else scores.weight_BCK.cpu())
 
 
 def _answers(hoods: Neighbourhoods, scores: Scores, b: int, triples: int, background: Background) -> LocalAnswers:
