@@ -61,10 +61,12 @@ class KnowledgeGraph:
         self._facts: Facts = FactsInMemory(ids, self.num_entities, self.num_relations)
 
     @classmethod
-    def of_facts(cls, facts: Facts, entities: Names, relations: Names) -> KnowledgeGraph:
+    def of_facts(
+        cls, facts: Facts, entities: Names, relations: Names, report: ReadReport | None = None
+    ) -> KnowledgeGraph:
         """A graph of facts that are kept elsewhere, and are distinct already."""
         kg = cls.__new__(cls)
-        kg.entities, kg.relations, kg.report, kg._facts = entities, relations, None, facts
+        kg.entities, kg.relations, kg.report, kg._facts = entities, relations, report, facts
         return kg
 
     @classmethod

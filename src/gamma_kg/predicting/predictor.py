@@ -20,7 +20,7 @@ from gamma_kg.predicting.calibration import Calibration, calibrate
 from gamma_kg.predicting.frames import Predictions, predict_frame
 from gamma_kg.predicting.inference import ScoreBatch
 from gamma_kg.predicting.switch import Local, local_triples, said
-from gamma_kg.rules import rules_of
+from gamma_kg.rules import are_sought, rules_of
 
 Query = tuple[str | None, str | None, str | None]  # head, relation, tail; the one to be predicted is None
 
@@ -139,6 +139,7 @@ class Predictor(ABC):
         for_entities = [(at, *_ids(kg, query)) for at, query in enumerate(queries) if query[1] is not None]
         position_Q, source_Q, relation_Q = torch.tensor(for_entities, dtype=torch.long).reshape(-1, 3).T
         calibration = self.calibration(kg, local)
+        rules = rules and are_sought(kg)
         for batch in self.score_batches(kg, source_Q, relation_Q, memory, local) if for_entities else ():
             for q, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
                 asked = int(source_Q[q]), int(relation_Q[q])

@@ -28,6 +28,9 @@ from gamma_kg.rules.slots import Slots
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
+# Beyond this an answer would wait for minutes until all facts have been looked through.
+MOST_FACTS = 5_000_000
+
 # Beyond so many facts only what a sample shows counts: all of them would take minutes and gigabytes.
 MAX_TRIPLES = 10_000_000
 
@@ -190,6 +193,11 @@ def rules_of(kg: KnowledgeGraph) -> Rules | SampledRules:
         if kg not in _found:
             _found[kg] = Rules(kg) if kg.num_triples <= MAX_TRIPLES else SampledRules(kg)
         return _found[kg]
+
+
+def are_sought(kg: KnowledgeGraph) -> bool:
+    """Whether rules are looked for: finding them reads the whole graph, which one answer must not wait for."""
+    return kg.num_triples <= MOST_FACTS
 
 
 def _of(count: float, of: float) -> str:

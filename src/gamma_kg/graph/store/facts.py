@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gamma_kg.data.options import ReadReport
 from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
@@ -76,7 +77,9 @@ def open_store(path: str | Path) -> KnowledgeGraph:
             # Another process may have put a new generation in place and cleared this one away meanwhile.
             if attempt == 2 or Header.read(path).generation == header.generation:
                 raise
-    return KnowledgeGraph.of_facts(facts, entities, relations)
+    axioms = tuple((kind, a, b) for kind, a, b in header.axioms)
+    report = ReadReport(rows=header.num_triples, files=(str(path),), axioms=axioms) if axioms else None
+    return KnowledgeGraph.of_facts(facts, entities, relations, report)
 
 
 def verify_store(path: str | Path) -> Header:

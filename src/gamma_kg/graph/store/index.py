@@ -155,9 +155,12 @@ class _Build:
             raise DataError(f"{spool.num_triples:,} triples; a store holds at most {MOST_TRIPLES:,}")
         at["chunks"] = spool.num_chunks
         self._report = tally.report(spool.num_triples)
+        at["axioms"] = at.get("axioms", []) + [list(axiom) for axiom in self._report.axioms]
 
     def _add_store(self, path: Path, spool: Spool) -> None:
         kg = open_store(path)
+        if kg.report is not None:
+            self._progress["axioms"] = [list(axiom) for axiom in kg.report.axioms]
         names = {}
         for kind, stored in (("entity", kg.entities), ("relation", kg.relations)):
             assert isinstance(stored, StoredNames)
@@ -220,7 +223,8 @@ class _Build:
     def _finish(self) -> None:
         self._tell("building the graph of relations")
         at, counts = self._progress, self._progress["counts"]
-        header = Header("", counts["entity"], counts["relation"], at["num_triples"], at["names"])
+        axioms = at.get("axioms", [])
+        header = Header("", counts["entity"], counts["relation"], at["num_triples"], at["names"], axioms=axioms)
         write_relation_graphs(self._folder, edges_of_folder(self._folder, counts["entity"], counts["relation"]))
         commit(self._store, self._folder, header)
 

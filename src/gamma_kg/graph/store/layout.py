@@ -50,6 +50,7 @@ class Header:
     num_triples: int
     names: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, ArrayFacts] = field(default_factory=dict)
+    axioms: list[list[str]] = field(default_factory=list)  # what an ontology says (`ReadReport.axioms`)
 
     def write(self, store: Path) -> None:
         """Puts this header in the place of the one that is there: from now on the store is this generation."""
@@ -79,7 +80,7 @@ class Header:
             raise DataError(f"{path}: changed since it was written; index the graph again")
         arrays = {name: ArrayFacts(**facts) for name, facts in told["arrays"].items()}
         fields = {name: told[name] for name in ("generation", "num_entities", "num_relations", "num_triples", "names")}
-        return cls(**fields, arrays=arrays)
+        return cls(**fields, arrays=arrays, axioms=told.get("axioms", []))
 
 
 def is_store(path: str | Path) -> bool:

@@ -44,7 +44,8 @@ def save_graph(kg: KnowledgeGraph, path: str | Path) -> None:
             write_edges(folder, "edges", kg.edges)
             write_relation_graphs(folder, kg.edges)
             names = {kind: write_vocabulary(folder, getattr(kg, f"{plural}"), kind) for kind, plural in PLURAL.items()}
-        header = Header("", kg.num_entities, kg.num_relations, kg.num_triples, names)
+        axioms = [] if kg.report is None else [list(axiom) for axiom in kg.report.axioms]
+        header = Header("", kg.num_entities, kg.num_relations, kg.num_triples, names, axioms=axioms)
         commit(store, folder, header)
 
 
