@@ -23,7 +23,7 @@ PLACEHOLDERS = {
 }
 
 # Values of options that say how long to work; another number means the same, for less time.
-VALUES = {"--minutes": "0.004", "--nproc_per_node": "2"}
+VALUES = {"--per-type": "2", "--minutes": "0.004", "--nproc_per_node": "2"}
 
 # Options that a command is given besides.
 MORE = {

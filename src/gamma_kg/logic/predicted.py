@@ -18,6 +18,7 @@ from gamma_kg.errors import ConfigError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.starts import Starts
 from gamma_kg.logic.project import Operand, Projector
+from gamma_kg.logic.traverse import Follow
 from gamma_kg.predicting.gamma import Gamma
 
 # Degrees of a set are told apart in so many levels where facts lead on from it.
@@ -77,20 +78,22 @@ class ModelProjection(Projector):
         degree_BN = torch.empty(len(operands), self.kg.num_entities)
         for batch in self.gamma.project_batches(self.kg, starts, torch.tensor(relations), self.memory):
             degree_BN[batch.query] = degrees(batch.scores.score_BC[batch.row].float().cpu(), self.options.share)
-        if self.options.facts:
-            for degree_N, operand, relation in zip(degree_BN, operands, relations, strict=True):
-                self._believe(degree_N, operand, relation)
-        return degree_BN
+        return with_facts(degree_BN, operands, relations, self.follow) if self.options.facts else degree_BN
 
-    def _believe(self, degree_N: Tensor, operand: Operand, relation: int) -> None:
-        """Raise the degree of what facts lead to: to that of the best entity they lead from, rounded down a level."""
+
+def with_facts(degree_BN: Tensor, operands: Sequence[Operand], relations: Sequence[int], follow: Follow) -> Tensor:
+    """Degrees raised where facts lead: to the degree of the best entity they lead from, rounded down to a level."""
+    certain_BN = torch.zeros(degree_BN.shape)
+    for certain_N, operand, relation in zip(certain_BN, operands, relations, strict=True):
         if isinstance(operand, int):
-            degree_N[torch.from_numpy(self.follow(np.array([operand]), relation))] = 1
-            return
-        for level in range(1, LEVELS + 1):
-            start = (operand * LEVELS >= level).nonzero()[:, 0].numpy()
-            reached = torch.from_numpy(self.follow(start, relation))
-            degree_N[reached] = degree_N[reached].clamp_min(level / LEVELS)
+            certain_N[torch.from_numpy(follow(np.array([operand]), relation))] = 1
+            continue
+        for level in range(1, LEVELS + 1):  # from the least up, so that the best stays
+            start = (operand.detach() * LEVELS >= level).nonzero()[:, 0].numpy()
+            if not len(start):
+                break
+            certain_N[torch.from_numpy(follow(start, relation))] = level / LEVELS
+    return torch.maximum(degree_BN, certain_BN)
 
 
 def degrees(score_BN: Tensor, share: float | None) -> Tensor:
