@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.graph.sampling import TrainingGraph
 from gamma_kg.logic.execute import execute
 from gamma_kg.logic.predicted import ModelProjection, StepOptions
 from gamma_kg.nn.config import GammaConfig
@@ -18,10 +18,10 @@ SMALL = QueryTraining(entities=(20, 30), queries_per_draw=6, steps=3, minutes=5,
 
 
 @pytest.fixture
-def graph() -> SourceGraph:
+def graph() -> TrainingGraph:
     rng = np.random.default_rng(0)
     triples = np.stack([rng.integers(0, 30, 200), rng.integers(0, 3, 200), rng.integers(0, 30, 200)], axis=1)
-    return SourceGraph.build("random", triples, 30, 3)
+    return TrainingGraph.build("random", triples, 30, 3)
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def model(small_config: GammaConfig) -> GammaModel:
     return GammaModel(small_config)
 
 
-def test_training_executes_what_answering_executes(graph: SourceGraph, model: GammaModel) -> None:
+def test_training_executes_what_answering_executes(graph: TrainingGraph, model: GammaModel) -> None:
     kg, queries = draw([graph], SMALL, np.random.default_rng(4))
     options = StepOptions(threshold=0.05)
     formulas = [query.formula for query in queries]
@@ -40,13 +40,13 @@ def test_training_executes_what_answering_executes(graph: SourceGraph, model: Ga
         torch.testing.assert_close(trained[formula].detach(), answered[formula], atol=1e-5, rtol=1e-4)
 
 
-def test_hard_answers_of_a_draw_need_hidden_facts(graph: SourceGraph) -> None:
+def test_hard_answers_of_a_draw_need_hidden_facts(graph: TrainingGraph) -> None:
     kg, queries = draw([graph], SMALL, np.random.default_rng(4))
     assert queries and all(len(query.hard) for query in queries)
     assert kg.num_triples < graph.num_triples
 
 
-def test_the_gradient_reaches_the_first_of_two_steps(graph: SourceGraph, model: GammaModel) -> None:
+def test_the_gradient_reaches_the_first_of_two_steps(graph: TrainingGraph, model: GammaModel) -> None:
     kg, queries = draw([graph], SMALL, np.random.default_rng(4))
     chain = next(query for query in queries if query.shape in ("2p", "3p"))
     seen: list[torch.Tensor] = []
@@ -63,7 +63,7 @@ def test_the_gradient_reaches_the_first_of_two_steps(graph: SourceGraph, model: 
     assert all(step.grad is not None and float(step.grad.abs().sum()) > 0 for step in seen)
 
 
-def test_steps_against_the_gradient_lower_the_loss_of_a_draw(graph: SourceGraph, model: GammaModel) -> None:
+def test_steps_against_the_gradient_lower_the_loss_of_a_draw(graph: TrainingGraph, model: GammaModel) -> None:
     kg, queries = draw([graph], SMALL, np.random.default_rng(4))
     steps = TrainedSteps(model.eval(), kg, StepOptions(threshold=0.05))
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
@@ -77,7 +77,7 @@ def test_steps_against_the_gradient_lower_the_loss_of_a_draw(graph: SourceGraph,
     assert losses[-1] < 0.9 * losses[0]
 
 
-def test_training_is_the_same_for_the_same_seed(graph: SourceGraph, model: GammaModel) -> None:
+def test_training_is_the_same_for_the_same_seed(graph: TrainingGraph, model: GammaModel) -> None:
     other, options = copy.deepcopy(model), StepOptions(threshold=0.05)
     losses: list[float] = []
     averages = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gamma_kg.cli.predict import MemoryOption
+from gamma_kg.cli.predict import LocalOption, MemoryOption
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def ask(
     ] = None,
     json_lines: Annotated[bool, typer.Option("--json", help="One JSON object per answer, nothing else.")] = False,
     memory: MemoryOption = None,
+    local: LocalOption = "auto",
 ) -> None:
     """Answer a question whose conditions form a tree: triples, UNION, MINUS, FILTER NOT EXISTS, ^p, p/q, LIMIT.
 

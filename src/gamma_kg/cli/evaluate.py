@@ -97,6 +97,7 @@ def evaluate(
             logic=logic,
             out=out,
             memory=memory,
+            local=local,
             json_lines=json_lines,
         )
         return

@@ -86,6 +86,7 @@ def evaluate_sets(
     logic: str,
     out: Path | None,
     memory: str | None,
+    local: str,
     json_lines: bool,
 ) -> None:
     """`gamma evaluate --task queries`: one table per set and balance, a row per model."""
@@ -95,7 +96,7 @@ def evaluate_sets(
     from gamma_kg.logic.query_files import read_query_set
 
     connectives = logic_named(logic)
-    contestants = [contestant(name, memory=memory) for name in models]
+    contestants = [contestant(name, memory=memory, local=local) for name in models]
     for benchmark in benchmarks:
         numbers = benchmark.split(split)
         kg = graph_of(numbers)

@@ -19,6 +19,7 @@ from gamma_kg.logic.sample import BALANCES, Facts, LogicalQuery, sample_queries
 from gamma_kg.machine.memory import budget
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.models import resolve_model
+from gamma_kg.predicting.switch import Local
 
 # Fuzzy sets of a query that are held at once; most shapes have three to five.
 SETS_PER_QUERY = 6
@@ -35,7 +36,7 @@ class Contestant:
     options: StepOptions | None = None
 
 
-def contestant(name: str | None, *, memory: str | int | None = None) -> Contestant:
+def contestant(name: str | None, *, memory: str | int | None = None, local: Local = "off") -> Contestant:
     """By name: "traversal", "frequency", or a model as `gamma evaluate` knows it; MODEL@0.8 sets its threshold."""
     if name == "traversal":
         return Contestant(name, "traversal 1", Traversal)
@@ -55,7 +56,9 @@ def contestant(name: str | None, *, memory: str | int | None = None) -> Contesta
         except ValueError:
             raise ConfigError(f"{name}: after @ a threshold such as 0.8 is expected, found {threshold!r}") from None
     shown = f"{named.name}@{threshold}" if threshold else named.name
-    return Contestant(shown, named.hash, lambda kg: ModelProjection(gamma, kg, options, memory=memory), options)
+    return Contestant(
+        shown, named.hash, lambda kg: ModelProjection(gamma, kg, options, memory=memory, local=local), options
+    )
 
 
 def graph_of(split: Split) -> KnowledgeGraph:

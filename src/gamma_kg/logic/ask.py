@@ -20,6 +20,7 @@ from gamma_kg.logic.lists import from_lists
 from gamma_kg.logic.predicted import ModelProjection, StepOptions, steps_of
 from gamma_kg.logic.sparql import parse_sparql
 from gamma_kg.predicting.gamma import Gamma
+from gamma_kg.predicting.switch import Local
 
 TOP_K = 10
 
@@ -58,12 +59,14 @@ def ask(
     only_new: bool = False,
     why: bool = False,
     memory: str | int | None = None,
+    local: Local = "auto",
 ) -> list[Answer]:
     """The best answers to a question with several steps, most probable first.
 
     The question is SPARQL, a formula (`entity("X").along("inhibits") & …`) or a nested list as in the BetaE files.
     `gamma` are the bundled weights if left out; `steps` says how they take a step, `steps_of(gamma)` if left out.
     With `only_new`, answers that follow from the graph are left out; with `why`, each predicted step is explained.
+    `local` as for `predict`: on a large graph each step is computed around the set that it starts from.
     """
     formula, limit = _understood(question)
     top_k = top_k or limit or TOP_K
@@ -72,7 +75,7 @@ def ask(
     formula = resolve(formula, kg)
     check_bounded(formula)
     gamma = gamma or Gamma.from_pretrained()
-    projector = ModelProjection(gamma, kg, steps or steps_of(gamma), memory=memory)
+    projector = ModelProjection(gamma, kg, steps or steps_of(gamma), memory=memory, local=local)
     memberships = execute([formula], projector, logic_named(logic))
     degree_N = memberships[formula]
     binder = Binder(formula, memberships, projector)

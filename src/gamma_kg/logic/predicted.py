@@ -20,9 +20,12 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.logic.project import Operand, Projector
 from gamma_kg.logic.traverse import Follow
 from gamma_kg.predicting.gamma import Gamma
+from gamma_kg.predicting.switch import Local, local_triples, said
 
 # Degrees of a set are told apart in so many levels where facts lead on from it.
 LEVELS = 10
+# On a neighbourhood a step goes on from the best so many of a set: it grows around all of them together.
+LOCAL_STARTS = 128
 
 
 @dataclass(frozen=True)
@@ -68,16 +71,27 @@ class ModelProjection(Projector):
     """Degrees by a model."""
 
     def __init__(
-        self, gamma: Gamma, kg: KnowledgeGraph, options: StepOptions | None = None, *, memory: str | int | None = None
+        self,
+        gamma: Gamma,
+        kg: KnowledgeGraph,
+        options: StepOptions | None = None,
+        *,
+        memory: str | int | None = None,
+        local: Local = "auto",
     ) -> None:
         super().__init__(kg)
         self.gamma, self.options, self.memory = gamma, options or steps_of(gamma), memory
+        self.local: int | None = local_triples(kg, local)
 
     def project(self, operands: Sequence[Operand], relations: Sequence[int]) -> Tensor:
-        starts = starts_of(operands, self.options.threshold, unit=self.options.unit)
+        most = None if self.local is None else LOCAL_STARTS
+        starts = starts_of(operands, self.options.threshold, unit=self.options.unit, most=most)
         degree_BN = torch.empty(len(operands), self.kg.num_entities)
-        for batch in self.gamma.project_batches(self.kg, starts, torch.tensor(relations), self.memory):
-            degree_BN[batch.query] = degrees(batch.scores.score_BC[batch.row].float().cpu(), self.options.share)
+        batches = self.gamma.project_batches(self.kg, starts, torch.tensor(relations), self.memory, said(self.local))
+        for batch in batches:
+            for query, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
+                score_1N = batch.answers(row).dense()[None].float()
+                degree_BN[query] = degrees(score_1N, self.options.share)[0]
         return with_facts(degree_BN, operands, relations, self.follow) if self.options.facts else degree_BN
 
 
@@ -103,14 +117,14 @@ def degrees(score_BN: Tensor, share: float | None) -> Tensor:
     return (score_BN - score_BN.logsumexp(1, keepdim=True) - math.log(share)).sigmoid()
 
 
-def starts_of(operands: Sequence[Operand], threshold: float, *, unit: bool = False) -> Starts:
-    """The weighted starts of a batch: the entity itself, or what belongs to the set to more than the threshold."""
+def starts_of(operands: Sequence[Operand], threshold: float, *, unit: bool = False, most: int | None = None) -> Starts:
+    """The weighted starts of a batch: the entity itself, or the (best) members of a set above the threshold."""
     if all(isinstance(operand, int) for operand in operands):
         return Starts.single(torch.tensor(operands, dtype=torch.long))
     nodes, weights = [], []
     for operand in operands:
         if isinstance(operand, Tensor):
-            nodes.append((operand > threshold).nonzero()[:, 0])
+            nodes.append(_members(operand, threshold, most))
             weight = operand[nodes[-1]]
             weights.append(weight / weight.sum().clamp_min(1) if unit else weight)
         else:
@@ -118,3 +132,11 @@ def starts_of(operands: Sequence[Operand], threshold: float, *, unit: bool = Fal
             weights.append(torch.ones(1))
     sizes = torch.tensor([0, *(len(node) for node in nodes)])
     return Starts(torch.cat(nodes), torch.cat(weights), sizes.cumsum(0))
+
+
+def _members(degree_N: Tensor, threshold: float, most: int | None) -> Tensor:
+    """The entities above the threshold, or the best `most` of them; ascending."""
+    if most is not None and most < len(degree_N):
+        best = degree_N.topk(most)
+        return best.indices[best.values > threshold].sort().values
+    return (degree_N > threshold).nonzero()[:, 0]

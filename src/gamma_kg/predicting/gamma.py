@@ -113,10 +113,19 @@ class Gamma(Predictor):
         return local_batches(self.model, kg, start_Q, relation_Q, triples, *caches, memory=memory)
 
     def project_batches(
-        self, kg: KnowledgeGraph, starts: Starts, relation_Q: Tensor, memory: str | int | None = None
+        self,
+        kg: KnowledgeGraph,
+        starts: Starts,
+        relation_Q: Tensor,
+        memory: str | int | None = None,
+        local: Local = "auto",
     ) -> Iterator[ScoreBatch]:
         """The same for the steps of a logical query, whose relation states are conditioned on the asked relation."""
-        return score_batches(self.model, kg, starts, relation_Q, self._cache, memory=memory, on_asked=True)
+        triples = local_triples(kg, local)
+        if triples is None:
+            return score_batches(self.model, kg, starts, relation_Q, self._cache, memory=memory, on_asked=True)
+        caches = self._cache, self._backgrounds
+        return local_batches(self.model, kg, starts, relation_Q, triples, *caches, memory=memory, on_asked=True)
 
     def _look_where_we_are(self, kg: KnowledgeGraph) -> None:
         if "adapted" in self.provenance and self._seen.get(kg) is None:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.graph.sampling import SourceGraph, SubgraphOptions, sample_subgraph
+from gamma_kg.graph.sampling import SubgraphOptions, TrainingGraph, sample_subgraph
 from gamma_kg.logic.execute import execute
 from gamma_kg.logic.predicted import StepOptions, degrees, starts_of, with_facts
 from gamma_kg.logic.project import Operand, Projector
@@ -64,7 +64,7 @@ class TrainedSteps(Projector):
 
 
 def draw(
-    graphs: Sequence[SourceGraph], config: QueryTraining, rng: np.random.Generator
+    graphs: Sequence[TrainingGraph], config: QueryTraining, rng: np.random.Generator
 ) -> tuple[KnowledgeGraph, list[LogicalQuery]]:
     """A piece of a graph less some facts, and queries that need those; the list may be empty."""
     graph = graphs[int(rng.integers(len(graphs)))]
@@ -97,7 +97,7 @@ def query_loss(queries: Sequence[LogicalQuery], projector: Projector) -> Tensor:
 
 def train_queries(
     model: GammaModel,
-    graphs: Sequence[SourceGraph],
+    graphs: Sequence[TrainingGraph],
     options: StepOptions,
     config: QueryTraining,
     log: Callable[[int, float, GammaModel], None] | None = None,
