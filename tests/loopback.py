@@ -6,13 +6,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import BaseServer
 from urllib.parse import parse_qs
 
 import pyoxigraph as ox
 
 
 @contextmanager
-def serving(server: ThreadingHTTPServer) -> Iterator[None]:
+def serving(server: BaseServer) -> Iterator[None]:
     """Answers requests until the block ends."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

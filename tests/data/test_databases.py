@@ -6,7 +6,6 @@ Neo4j is a stand-in that speaks Bolt (`tests/bolt.py`); the SPARQL endpoint is a
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,12 +35,8 @@ def database() -> Iterator[BoltServer]:
         "5:x:000001": ("4:x:1", "KNOWS", "4:x:2"),
         "5:x:000002": ("4:x:2", "LIVES IN", "4:x:9"),
     }
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(server):
+        yield server
 
 
 def test_relationships_and_labels_of_neo4j_are_facts(database: BoltServer) -> None:

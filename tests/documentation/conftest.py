@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from new_user import NewUser
+from stand_ins import FILMS
 from tiny_sets import write_sets
 
+from bolt import BoltServer
 from loopback import Endpoint, FileServer, serving
 
 
@@ -33,5 +35,14 @@ def new_user(tiny_sets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             servers.enter_context(serving(server))
             return server
 
-        yield NewUser(tmp_path, tiny_sets, files, endpoint, monkeypatch)
+        def database() -> str:
+            server = BoltServer()
+            servers.enter_context(serving(server))
+            for head, kind, tail in FILMS:
+                for name in (head, tail):
+                    server.nodes.setdefault(f"4:{name}", (["Thing"], {"name": name}))
+                server.relationships[f"5:{len(server.relationships)}"] = (f"4:{head}", kind, f"4:{tail}")
+            return server.url
+
+        yield NewUser(tmp_path, tiny_sets, files, endpoint, database, monkeypatch)
     signal.signal(signal.SIGTERM, on_stop)

@@ -29,6 +29,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import stand_ins
 import typer
 from pages import ROOT, Command, File, Output, Part
 from shrinking import shrink
@@ -44,6 +45,9 @@ from loopback import Endpoint, FileServer
 
 # An endpoint of a page, answered by a server of ours with the facts of this file of the page.
 ENDPOINT, ENDPOINT_FILE = "sparql:https://example.org/query", "cities.ttl"
+# Databases of a page: a store on the reader's own machine, and a public one.
+LOCAL_STORE = "sparql:http://localhost:3030/facts/"
+FILM_DATABASE = "neo4j+s://movies:movies@demo.neo4jlabs.com:7687/movies"
 # What each target of the Makefile does in the end.
 MADE = {"demo": "gamma demo", "test": "python -m pytest", "docs": "mkdocs build --strict"}
 # What a shell would do with these, we do not.
@@ -56,6 +60,7 @@ class NewUser:
     sets: Path  # tiny benchmark sets to start from
     files: FileServer
     endpoint: Callable[[str], Endpoint]
+    database: Callable[[], str]  # the address of a Neo4j of films
     monkeypatch: pytest.MonkeyPatch
     printed: str = ""  # by the last part
 
@@ -63,6 +68,8 @@ class NewUser:
         (self.folder / "benchmarks").symlink_to(ROOT / "benchmarks")
         shutil.copytree(self.sets, self.folder / "datasets")
         write_ultra(self.folder / "ultra_3g.pth")
+        for name, text in stand_ins.FILES.items():
+            (self.folder / name).write_text(text, encoding="utf-8")
         patch = self.monkeypatch
         patch.chdir(self.folder)
         patch.setenv("GAMMA_DATA", str(self.folder / "datasets"))
@@ -122,7 +129,12 @@ class NewUser:
         self.monkeypatch.setitem(catalog(), slug, replace(entry, downloads=tuple(downloads), files=facts))  # type: ignore[arg-type]
 
     def _address(self, word: str) -> str:
-        return self.endpoint(Path(ENDPOINT_FILE).read_text("utf-8")).url if word == ENDPOINT else word
+        """The address of a server of ours, in place of one on the network."""
+        if word == ENDPOINT:
+            return self.endpoint(Path(ENDPOINT_FILE).read_text("utf-8")).url
+        if word.startswith(LOCAL_STORE):
+            return self.endpoint(stand_ins.COUNTRIES).url
+        return self.database() if word == FILM_DATABASE else word
 
     def _make(self, arguments: list[str], patch: pytest.MonkeyPatch) -> None:
         """Runs every line of the recipes; `gamma` is ours, what installs or checks is noted."""

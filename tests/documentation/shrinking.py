@@ -34,6 +34,7 @@ MORE = {
     ("gamma", "bench"): ["--rounds", "1"],
     ("gamma", "complete"): ["--budget", "2s"],
     ("python", "benchmarks/completion_precision.py"): ["--seconds", "0.5"],
+    ("python", "benchmarks/time_by_size.py"): ["--sizes", "500", "--queries", "1"],
 }
 
 

@@ -1,0 +1,60 @@
+"""How long things take on graphs of 10^4, 10^5 and 10^6 facts: reading, describing, the first query, each further one.
+
+The graphs are generated (`generate_graph.py`): ten facts an entity, hubs, 300 relations. Prints a Markdown table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import polars as pl
+
+from gamma_kg import Gamma, KnowledgeGraph
+
+SIZES = (10_000, 100_000, 1_000_000)
+
+
+def measure(num_facts: int, folder: Path, queries: int) -> list[str]:
+    """One row of the table."""
+    path, made = folder / f"{num_facts}.tsv", folder / str(num_facts)
+    program = [sys.executable, str(Path(__file__).with_name("generate_graph.py")), str(num_facts)]
+    subprocess.run([*program, "--entities", str(num_facts // 10), "--out", str(made)], check=True, capture_output=True)
+    pl.scan_parquet(made / "*.parquet").collect().write_csv(path, separator="\t")
+    start = time.perf_counter()
+    kg = KnowledgeGraph.from_file(path)
+    read = time.perf_counter()
+    kg.describe()
+    described = time.perf_counter()
+    gamma = Gamma.from_pretrained()
+    facts = [fact for fact, _ in zip(kg, range(queries + 1), strict=False)]
+    loaded = time.perf_counter()
+    gamma.predict(kg, head=facts[0][0], relation=facts[0][1])
+    first = time.perf_counter()
+    for head, relation, _ in facts[1:]:
+        gamma.predict(kg, head=head, relation=relation)
+    each = (time.perf_counter() - first) / queries
+    size = f"{path.stat().st_size / 1e6:.1f} MB"
+    times = (read - start, described - read, first - loaded, each)
+    return [f"{num_facts:,}", f"{kg.num_entities:,}", size, *(f"{seconds:.2g} s" for seconds in times)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--queries", type=int, default=10)
+    options = parser.parse_args()
+    print(
+        "| facts | entities | file | read | describe | first query | each further one |\n|---|---|---|---|---|---|---|"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for size in options.sizes:
+            print(f"| {' | '.join(measure(size, Path(folder), options.queries))} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
