@@ -95,7 +95,7 @@ def test_reasons_are_a_picture_and_a_click_on_a_fact_takes_it_away(page: Any) ->
     page.click(".answers tr:has-text('Tanzania') >> text=Why?")
     page.wait_for_selector(".picture svg")
     before = page.inner_text(".figures >> nth=0")
-    tips = page.locator(".picture svg a title").all_inner_texts()
+    tips = page.locator(".picture svg a title").all_text_contents()
     assert any("borders" in tip for tip in tips)
     page.locator("a:has-text('What if gone?')").first.click()
     page.wait_for_selector(".what-if")
@@ -134,9 +134,9 @@ def test_the_whole_graph_is_searched_with_progress_and_can_be_cancelled(page: An
     page.goto("/g/demo/missing")
     page.click("main button:has-text('Find')")
     page.wait_for_selector("progress")
-    page.wait_for_function("document.querySelector('progress')?.value > 0")
+    page.wait_for_selector("[data-job-count]:has-text(' of ')")
     page.click("text=Cancel")
-    page.wait_for_function("document.querySelector('[data-job-state]').textContent == 'cancelled'")
+    page.wait_for_selector("[data-job-state]:has-text('cancelled')")
     assert page.locator("progress").count() == 0
 
 
@@ -151,7 +151,8 @@ def test_a_graph_of_ones_own_is_loaded_asked_and_fitted(page: Any, tmp_path: Pat
     page.wait_for_url(re.compile(r"/g/my-b-family"))
     assert "my <b>family" in page.inner_text("h1") and "58 facts" in page.inner_text(".lead")
     page.click("main button:has-text('Fit probabilities')")
-    page.wait_for_function("document.querySelector('[data-job-state]').textContent == 'done'")
+    page.wait_for_selector("[data-job-state]:has-text('done')")
+    page.wait_for_selector("main >> text=calibration error")
     assert "calibration error" in page.inner_text("main")
     page.goto("/graphs")
     page.click("[aria-label^='Remove my']")

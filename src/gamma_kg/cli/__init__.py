@@ -25,6 +25,7 @@ from gamma_kg.cli import (
     finetune,
     index,
     info,
+    mcp,
     patterns,
     predict,
     pretrain,
@@ -74,6 +75,7 @@ app.command("write-back")(write_back.write_back)
 app.command("explain")(explain.explain)
 app.command("index")(index.index)
 app.command("serve")(serve.serve)
+app.command("mcp")(mcp.mcp)
 app.command("info")(info.info)
 app.command("convert")(convert.convert)
 app.command("pretrain")(pretrain.pretrain)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.resources import files
 from typing import Annotated, Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from fastapi import FastAPI, File, Form, Query, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -159,7 +159,7 @@ def _looking(app: FastAPI, service: Service, token: Token, render: Render) -> No
             "entity.html",
             graph=hosted,
             card=card,
-            picture=Markup(picture),
+            picture=_inline(picture),
             page_size=FACTS_A_PAGE,
             asks=[(g.relation, g.is_head) for g in groups],
         )
@@ -257,7 +257,7 @@ def _asking(app: FastAPI, service: Service, token: Token, render: Render) -> Non
             before=before,
             gone=[(f, here([g for g in gone if g != f])) for f in gone],
             all_back=here([]),
-            picture=Markup(draw_svg(found, link=less)),
+            picture=_inline(draw_svg(found, link=less)),
             without=lambda f: here([*gone, (f.head, f.relation, f.tail)]),
             verdict=hosted.review.verdict(fact),
         )
@@ -331,10 +331,13 @@ def _finding(app: FastAPI, service: Service, token: Token, render: Render) -> No
         return RedirectResponse(_back(request, hosted), 303)
 
 
+def _inline(picture: str) -> Markup:
+    """A picture for a page. With links in it, it is a group of things for those who don't see it, not one image."""
+    return Markup(picture.replace('role="img"', 'role="group"', 1))
+
+
 def _back(request: Request, graph: HostedGraph) -> str:
     """Where a form came from, if that is a page of ours."""
-    from urllib.parse import urlsplit
-
     came = urlsplit(request.headers.get("referer", ""))
     is_ours = came.netloc == request.headers.get("host") and came.path.startswith("/g/")
     return came._replace(scheme="", netloc="").geturl() if is_ours else f"/g/{graph.id}/missing"
