@@ -18,7 +18,7 @@ PLACEHOLDERS = {
     "DATASET…": ["nl-100"],
     "DIR…": ["runs/results"],
     "CONFIG.toml": ["gamma-1"],
-    "RUN": ["runs/pretrain-cpu"],
+    "RUN": ["runs/gamma-1"],
     "PLAN.toml": ["ablate-fusion-mechanism"],
 }
 
@@ -31,6 +31,7 @@ MORE = {
     ("gamma", "finetune"): ["--set", "steps=2", "--set", "phases.0.batch_size=4", "--set", "validation_limit=5"],
     ("gamma", "ablate"): ["--set", "steps=1", "--set", "seeds=[0]", "--set", "limit=2"],
     ("gamma", "evaluate"): ["--out", "runs/results"],
+    ("gamma", "develop"): ["--triples", "3"],
     ("gamma", "bench"): ["--rounds", "1"],
     ("gamma", "complete"): ["--budget", "2s"],
     ("python", "benchmarks/completion_precision.py"): ["--seconds", "0.5"],
