@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
-from gamma_kg.kernels import native, propagate
+from gamma_kg.kernels import propagate
 from gamma_kg.kernels.native.graphs import arrays
-from gamma_kg.kernels.native.loading import INSTRUCTION_SETS
 from gamma_kg.kernels.reference import propagate_reference
 
 
@@ -59,22 +58,6 @@ def test_any_width_and_any_graph(
 @pytest.mark.parametrize("D", [1, 7, 47, 65])
 def test_real_takes_odd_widths(D: int) -> None:
     compare(GRAPHS["ordinary"], *inputs(GRAPHS["ordinary"], 2, 2, D, torch.float32), "real")
-
-
-@pytest.mark.parametrize("isa", INSTRUCTION_SETS)
-def test_every_instruction_set_of_this_machine_agrees(isa: str) -> None:
-    module = native.module()
-    assert module is not None
-    before = module.isa()
-    if not module.use_isa(isa):
-        pytest.skip(f"this machine or build has no {isa}")
-    try:
-        assert module.isa() == isa
-        for algebra in BILINEAR:
-            for D in (64, 94):
-                compare(GRAPHS["ordinary"], *inputs(GRAPHS["ordinary"], 2, 2, D, torch.float32), algebra)
-    finally:
-        module.use_isa(before)
 
 
 def test_runs_repeat_bit_for_bit(threads: int) -> None:

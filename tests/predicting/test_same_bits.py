@@ -1,0 +1,37 @@
+"""What docs/speed.md promises of the last bits: forward they depend on graph, model and machine, on nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg.nn.config import PRESETS
+
+
+@pytest.fixture(scope="module")
+def large() -> KnowledgeGraph:
+    """Large enough that a query is cut into parts, with a hub that cuts go through."""
+    rng = np.random.default_rng(3)
+    triples = np.column_stack([rng.integers(limit, size=20_000) for limit in (3_000, 40, 3_000)])
+    triples[:8_000, 0] = 17
+    return KnowledgeGraph(triples, [f"e{i}" for i in range(3_000)], [f"r{i}" for i in range(40)])
+
+
+@pytest.mark.parametrize("name", ["gamma", "ultra"])
+def test_threads_memory_and_company_change_no_bit(name: str, large: KnowledgeGraph) -> None:
+    gamma = Gamma.from_config(PRESETS[name].with_options(num_layers=3), seed=1)
+    source, relation = torch.arange(0, 3_000, 333), torch.arange(0, 80, 8)[:10]
+    source = source[: len(relation)]
+    wanted = gamma.scores(large, source, relation)
+    before = torch.get_num_threads()
+    try:
+        for threads in (2, 3):
+            torch.set_num_threads(threads)
+            assert torch.equal(Gamma(gamma.model).scores(large, source, relation), wanted), f"{threads} threads"
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(Gamma(gamma.model).scores(large, source, relation, memory="8MB"), wanted)
+    alone = torch.cat([gamma.scores(large, source[i, None], relation[i, None]) for i in range(len(source))])
+    assert torch.equal(alone, wanted)
