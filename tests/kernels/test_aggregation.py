@@ -1,4 +1,4 @@
-"""Mean and PNA against loops over numbers; a bilinear message function that the engine does not know; encoder options."""
+"""Mean and PNA against loops over numbers; a message function that the engine does not know; encoder options."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import torch
 
 import slow_reference as slow
 from gamma_kg.bench.training import random_batch
-from gamma_kg.graph.sampling import SourceGraph
+from gamma_kg.graph.sampling import TrainingGraph
 from gamma_kg.graph.starts import Starts
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.model import GammaModel
@@ -72,10 +72,10 @@ def test_the_objective_rewards_entropy(loss: str, beta: float) -> None:
 
 
 def test_accumulated_batches_give_the_mean_of_their_gradients(
-    source: SourceGraph, tiny_config: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    training_graph: TrainingGraph, tiny_config: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tiny_config.with_options(accumulate=3, steps=1, clip_norm=0.0, model_options={"dim": 8, "num_layers": 2})
-    trainer = Trainer(config, [source], RunFolder(tmp_path / "run"))
+    trainer = Trainer(config, [training_graph], RunFolder(tmp_path / "run"))
     losses: list[torch.Tensor] = []
 
     def noted(model: torch.nn.Module, batch: object, config: TrainConfig) -> tuple[torch.Tensor, float]:
