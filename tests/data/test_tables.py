@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from gamma_kg import KnowledgeGraph
 from gamma_kg.data.read import EncodedTriples, read_triples
 from gamma_kg.errors import DataError
 
@@ -60,6 +61,13 @@ def test_a_wide_table_may_be_parquet_or_tsv(airports: Path, tmp_path: Path) -> N
     frame.write_csv(tmp_path / "a.tsv", separator="\t")
     for name in ("a.parquet", "a.tsv"):
         assert named(read_triples(tmp_path / name, id_column="ident")) == AIRPORT_FACTS
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_a_wide_table_may_be_a_data_frame(airports: Path, library: str) -> None:
+    frame = pl.read_csv(airports, infer_schema=False)
+    kg = KnowledgeGraph.from_dataframe(frame if library == "polars" else frame.to_pandas(), id_column="ident")
+    assert sorted(kg) == sorted(AIRPORT_FACTS)
 
 
 def test_a_short_row_of_a_wide_table_is_a_bad_line(airports: Path) -> None:

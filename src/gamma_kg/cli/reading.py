@@ -48,7 +48,7 @@ class Reading:
         str | None, typer.Option(help="Cells that mean nothing, such as NULL,nan,None; empty ones are among them then.")
     ] = None
     label_property: Annotated[
-        list[str] | None, typer.Option(help="RDF: take labels from this property first; may be repeated.")
+        list[str] | None, typer.Option(help="Take labels from this property first (RDF, Neo4j); may be repeated.")
     ] = None
     language: Annotated[str, typer.Option(help="RDF: languages of labels, best first, such as de,en.")] = "en"
     literals: Annotated[str, typer.Option(help="RDF literals: skip or as-entities.")] = "skip"
@@ -59,8 +59,8 @@ class Reading:
         bool, typer.Option("--skip-bad-lines", help="Leave out what can't be read and report how much.")
     ] = False
     encoding: Annotated[str, typer.Option(help="Encoding of text tables, such as latin-1.")] = "utf-8"
-    limit: Annotated[int | None, typer.Option(help="SPARQL: read at most so many triples.")] = None
-    timeout: Annotated[float, typer.Option(help="SPARQL: seconds to wait for one page.")] = 60.0
+    limit: Annotated[int | None, typer.Option(help="Databases: read at most so many triples.")] = None
+    timeout: Annotated[float, typer.Option(help="Databases: seconds to wait for one page.")] = 60.0
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No remarks on stderr.")] = False
 
     def options(self) -> dict[str, Any]:

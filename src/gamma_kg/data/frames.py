@@ -112,6 +112,18 @@ def three_columns(frame: Any, columns: Sequence[str | int] | None) -> pl.DataFra
     return pl.DataFrame({role: _from_pandas(frame.iloc[:, i]) for role, i in zip(ROLES, positions, strict=True)})
 
 
+def text_columns(frame: Any) -> tuple[list[str], list[list[str | None]]]:
+    """Names and cells of all columns of a polars or pandas data frame, as texts."""
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
+    if not hasattr(frame, "columns") or not hasattr(frame, "shape"):
+        raise DataError(f"expected a polars or pandas data frame, got {type(frame).__name__}")
+    is_polars = isinstance(frame, pl.DataFrame)
+    columns = [frame.to_series(i) if is_polars else _from_pandas(frame.iloc[:, i]) for i in range(frame.shape[1])]
+    cells = [[None if cell is None else str(cell) for cell in column.to_list()] for column in columns]
+    return [str(name) for name in frame.columns], cells
+
+
 def _from_pandas(column: Any) -> pl.Series:
     # Through Python strings, because polars would need pyarrow to take a pandas column.
     is_null = column.isna().to_list()

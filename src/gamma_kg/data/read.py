@@ -16,7 +16,7 @@ import numpy as np
 
 from gamma_kg.data.encoder import IdArray, TripleEncoder
 from gamma_kg.data.formats import find_files, find_format
-from gamma_kg.data.frames import add_frame, read_parquet, three_columns
+from gamma_kg.data.frames import add_frame, read_parquet, text_columns, three_columns
 from gamma_kg.data.json_lines import read_json_lines
 from gamma_kg.data.names import RdfNames
 from gamma_kg.data.neo4j_graphs import is_address, read_database
@@ -27,7 +27,7 @@ from gamma_kg.data.rdf import read_rdf
 from gamma_kg.data.streams import open_input, refuse_foreign
 from gamma_kg.data.tables import read_table
 from gamma_kg.data.vocabulary import Vocabulary
-from gamma_kg.data.wide import read_wide
+from gamma_kg.data.wide import add_columns, read_wide
 from gamma_kg.errors import ConfigError, DataError, did_you_mean
 
 __all__ = ["EncodedTriples", "ReadOptions", "ReadReport", "encode_frame", "encode_triples", "read_triples"]
@@ -122,11 +122,19 @@ def _read_files(
     return names
 
 
-def encode_frame(frame: Any, *, columns: Sequence[str | int] | None = None) -> EncodedTriples:
-    """Triples of a polars or pandas data frame; columns by name or position, else by well-known names or order."""
-    tally = Tally(ReadOptions(columns=columns), files=["data frame"])
+def encode_frame(
+    frame: Any, *, columns: Sequence[str | int] | None = None, id_column: str | int | None = None
+) -> EncodedTriples:
+    """Triples of a polars or pandas data frame; columns by name or position, else by well-known names or order.
+
+    With `id_column` each row is a thing that this column names, each other column (or those of `columns`) a relation.
+    """
+    tally = Tally(ReadOptions(columns=columns, id_column=id_column), files=["data frame"])
     encoder = TripleEncoder()
-    add_frame(three_columns(frame, columns), "the data frame", 0, encoder, tally)
+    if id_column is None:
+        add_frame(three_columns(frame, columns), "the data frame", 0, encoder, tally)
+    else:
+        add_columns("the data frame", *text_columns(frame), encoder, tally)
     entities, relations = _plain(encoder)
     return EncodedTriples(encoder.triples(), entities, relations, tally.report(encoder.num_triples))
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from gamma_kg.data.columns import by_choice
 from gamma_kg.data.encoder import TripleEncoder
-from gamma_kg.data.frames import scan_parquet
+from gamma_kg.data.frames import refusing_damage, scan_parquet, text_columns
 from gamma_kg.data.options import Tally
 from gamma_kg.data.streams import Input
 from gamma_kg.data.tables import read_header_and_rows
@@ -31,9 +31,8 @@ MIN_SHARED = 1.1
 def read_wide(opened: Input, path: Path | None, kind: str, encoder: TripleEncoder, tally: Tally) -> None:
     """Reads a wide TSV, CSV or Parquet table."""
     if kind == "parquet":
-        frame = scan_parquet(opened, path).collect()
-        header = frame.columns
-        columns = [[None if cell is None else str(cell) for cell in frame.to_series(i)] for i in range(frame.width)]
+        with refusing_damage(opened.name):
+            header, columns = text_columns(scan_parquet(opened, path))
     elif kind in ("tsv", "csv", "txt"):
         header, rows = read_header_and_rows(opened, kind, tally)
         columns = [[] for _ in header]

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from torch import Tensor
 
+from gamma_kg.drawing.svg import escape
 from gamma_kg.errors import DataError
 from gamma_kg.explain.asked import Asked, Triple
 from gamma_kg.explain.beam import best_walks
@@ -106,6 +107,9 @@ class Explanation:
 
     def _repr_svg_(self) -> str:
         return self.svg()
+
+    def _repr_html_(self) -> str:
+        return f"{self.svg()}<pre>{escape(self.text())}</pre>"
 
     def html(self) -> str:
         """The picture as a page of its own, with the details below."""

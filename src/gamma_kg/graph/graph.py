@@ -109,9 +109,13 @@ class KnowledgeGraph:
         frame: polars.DataFrame | pandas.DataFrame,
         columns: Sequence[str | int] | None = None,
         keep_duplicates: bool = False,
+        id_column: str | int | None = None,
     ) -> KnowledgeGraph:
-        """From a polars or pandas table: its first three columns, or the `columns` named."""
-        return cls._from_encoded(encode_frame(frame, columns=columns), keep_duplicates)
+        """From a polars or pandas table: its first three columns, or the `columns` named.
+
+        With `id_column` each row is a thing that this column names, and each other column is a relation.
+        """
+        return cls._from_encoded(encode_frame(frame, columns=columns, id_column=id_column), keep_duplicates)
 
     @classmethod
     def from_rdflib(cls, graph: Any, **options: Any) -> KnowledgeGraph:
