@@ -1,7 +1,7 @@
 """How long things take on graphs of 10^4, 10^5 and 10^6 facts: reading, describing, the first query, each further one.
 
-CPU seconds of all threads together, so that other programs on the machine change little; the clock shows less where threads
-share the work. The graphs are generated (`generate_graph.py`): ten facts an entity, hubs, 300 relations.
+CPU seconds of all threads together, so that other programs on the machine change little; the clock shows less where
+threads share the work. The graphs are generated (`generate_graph.py`): ten facts an entity, hubs, 300 relations.
 """
 
 from __future__ import annotations
