@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,14 @@ SHARED = ROOT.parent / "shared"
 def one_thread() -> None:
     """Small inputs gain nothing from threads, and results are compared bit for bit."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests calibrate stays among them: a kept calibration changes the answers of later programs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GAMMA_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -11,11 +11,15 @@ import torch
 from torch import Tensor
 
 from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg.complete import complete
+from gamma_kg.demo import demo_split
 from gamma_kg.errors import DataError
+from gamma_kg.nn.answers import WholeAnswers
 from gamma_kg.nn.checkpoint import import_ultra
 from gamma_kg.nn.model import Scores
-from gamma_kg.predicting.calibration import MonotoneMap, calibrate, expected_calibration_error, log_shares
+from gamma_kg.predicting.calibration import Calibration, MonotoneMap, calibrate, expected_calibration_error
 from gamma_kg.predicting.inference import ScoreBatch
+from gamma_kg.predicting.odds import End, FactOdds, from_log_odds, log_odds
 
 
 def test_calibration_error_is_zero_for_honest_probabilities_and_the_gap_otherwise() -> None:
@@ -28,17 +32,23 @@ def test_calibration_error_is_zero_for_honest_probabilities_and_the_gap_otherwis
 
 def test_the_map_rises_and_meets_the_frequencies() -> None:
     rng = np.random.default_rng(0)
-    x = rng.uniform(-4, 0, 4000)
-    y = (rng.random(4000) < np.exp(2 * x)).astype(float)
+    x = rng.uniform(-4, 4, 4000)
+    y = (rng.random(4000) < from_log_odds(x) ** 2).astype(float)
     fitted = MonotoneMap.fit(x, y)
     assert (np.diff(fitted.x) > 0).all() and (np.diff(fitted.y) > 0).all()
-    for at in (-2.0, -1.0, -0.3):
-        assert fitted(np.array([at]))[0] == pytest.approx(np.exp(2 * at), abs=0.08)
+    for at in (-2.0, 0.0, 2.0):
+        assert fitted(np.array([at]))[0] == pytest.approx(from_log_odds(np.array([at]))[0] ** 2, abs=0.08)
 
 
-def test_known_candidates_have_no_share() -> None:
-    share = log_shares(torch.tensor([[1.0, 1.0, 9.0]]), torch.tensor([[False, False, True]])).exp()
-    assert share[0].tolist() == pytest.approx([0.5, 0.5, 0.0])
+def test_shares_are_among_candidates_and_the_known_count_as_if_they_were_not_known() -> None:
+    scores = WholeAnswers(torch.tensor([1.0, 1.0, 1.0, 9.0]), None)
+    without = torch.tensor([2, 3])
+    end = End(0, 0, scores, without[:1], without, scores.log_total(without), 0.5, 0.8)
+    shares = np.exp(end.log_shares(torch.arange(4)))
+    assert shares[:3].tolist() == pytest.approx([1 / 2, 1 / 2, 1 / 3])
+    assert shares[3] == pytest.approx(np.exp(9) / (np.exp(9) + 2 * np.exp(1)))
+    # What is known is worth what the query would be worth without it.
+    assert end.log_odds(torch.tensor([0, 2])) == pytest.approx(log_odds(np.array([0.5 / 2, 0.8 / 3])))
 
 
 def ring(num: int) -> KnowledgeGraph:
@@ -47,40 +57,88 @@ def ring(num: int) -> KnowledgeGraph:
 
 
 def overconfident(kg: KnowledgeGraph, source_Q: Tensor, relation_Q: Tensor) -> Iterator[ScoreBatch]:
-    """Puts nearly all weight on one answer, which is right for every other query."""
-    step = torch.where(relation_Q < kg.num_relations, 1, -1)
+    """Puts nearly all weight on one answer, the same from both ends, which is right for every other fact."""
+    forward = torch.arange(kg.num_entities)
+    forward = forward + torch.tensor([1, 3, 1, -1])[forward % 4]
+    believed = torch.stack([forward % kg.num_entities, (forward % kg.num_entities).argsort()])
     score_QN = torch.zeros(len(source_Q), kg.num_entities)
-    wrong = source_Q % 2
-    score_QN[torch.arange(len(source_Q)), (source_Q + step + 7 * wrong) % kg.num_entities] = 20.0
+    score_QN[torch.arange(len(source_Q)), believed[(relation_Q >= kg.num_relations).long(), source_Q]] = 20.0
     order = torch.arange(len(source_Q))
     yield ScoreBatch(order, order, Scores(score_QN, None))
 
 
 def test_an_overconfident_model_is_brought_down_to_its_frequency() -> None:
     kg = ring(1000)
-    found = calibrate(overconfident, kg, share=0.3, max_hidden=300)
-    assert found.num_hidden == 300
-    assert found.error_before > 0.02
-    assert found.error_after < found.error_before / 4
-    assert found.probability(0, np.array([0.0]))[0] == pytest.approx(0.5, abs=0.15)
-    assert set(found.by_relation) == {0, 1}
+    found = calibrate(overconfident, kg, share=0.3, max_hidden=300, rules=False)
+    assert found.error_before > 0.05
+    assert found.error_after < 0.9 * found.error_before
+    assert set(found.by_relation) == {0}
     assert "expected calibration error" in str(found)
+    assert sum(row.count for row in found.reliability) > 100
+    assert all(abs(row.said - row.held) < 0.25 for row in found.reliability if row.count > 40)
 
 
-def test_predictions_carry_calibrated_probabilities_in_the_same_order(small_gamma: Gamma) -> None:
+def test_a_budget_that_is_used_up_leaves_fewer_queries_but_a_map() -> None:
+    seen = []
+    kg = ring(400)
+    options = {"share": 0.3, "max_hidden": 200, "rules": False}
+    whole = calibrate(overconfident, kg, **options)
+    part = calibrate(overconfident, kg, **options, budget_seconds=0, progress=lambda *at: seen.append(at))
+    assert 0 < part.num_queries < whole.num_queries
+    assert seen[0] == (0, seen[0][1]) and [at for at, _ in seen] == sorted(at for at, _ in seen)
+
+
+def test_one_fact_has_one_probability_wherever_it_is_asked_for() -> None:
+    split = demo_split()
+    kg = KnowledgeGraph(split.graph, split.entities, split.relations)
+    gamma = Gamma.from_pretrained()
+    gamma.calibrate(kg, max_hidden=20)
+    facts = complete(gamma, kg, relations=["capital of"], top=2).facts
+    assert facts
+    for fact in facts:
+        name = (fact.head, fact.relation, fact.tail)
+        everything = {"top_k": 30, "include_known": True}
+        tails = gamma.predict(kg, head=fact.head, relation=fact.relation, **everything)
+        heads = gamma.predict(kg, relation=fact.relation, tail=fact.tail, **everything)
+        relations = gamma.predict(kg, head=fact.head, tail=fact.tail, **everything)
+        said = [p.probability for p in (*tails, *heads, *relations) if (p.head, p.relation, p.tail) == name]
+        explained = gamma.explain(kg, head=name[0], relation=name[1], tail=name[2], num_facts=0).calibrated
+        assert len(said) == 3
+        assert [*said, explained] == pytest.approx([fact.probability] * 4, rel=1e-5)
+        assert [p.probability for p in tails] == sorted((p.probability for p in tails), reverse=True)
+
+
+def test_what_was_fitted_is_kept_for_the_next_program(small_gamma: Gamma, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("GAMMA_CACHE", str(tmp_path))
     kg = ring(120)
-    gamma = Gamma(small_gamma.model)
-    before = gamma.predict(kg, head="n5", relation="next", top_k=5)
-    calibration = gamma.calibrate(kg, share=0.3)
-    after = gamma.predict(kg, head="n5", relation="next", top_k=5)
-    assert [p.name for p in before] == [p.name for p in after]
-    assert [p.score for p in before] == [p.score for p in after]
-    shares = np.log([p.probability for p in before])
-    assert [p.probability for p in after] == pytest.approx(calibration.probability(0, shares).tolist())
-    probabilities = [p.probability for p in after]
-    assert probabilities == sorted(probabilities, reverse=True)
-    # Another graph keeps its own.
-    assert gamma.calibration(ring(30)) is None
+    found = Gamma(small_gamma.model).calibrate(kg, share=0.3)
+    again = Gamma(small_gamma.model).calibration(ring(120))
+    assert again is not None and again.digest() == found.digest()
+    assert Calibration.from_dict(found.to_dict()).to_dict() == found.to_dict()
+    # Another graph, another use of rules, another model: nothing is taken over.
+    assert Gamma(small_gamma.model).calibration(ring(121)) is None
+    assert Gamma(small_gamma.model).calibration(kg, rules=False) is None
+    assert Gamma.from_config(small_gamma.config, seed=5).calibration(kg) is None
+    for file in tmp_path.rglob("*.json"):
+        file.write_text("{damaged")
+    assert Gamma(small_gamma.model).calibration(ring(120)) is None
+
+
+def test_where_nothing_can_be_written_it_is_kept_in_memory(small_gamma: Gamma, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("GAMMA_CACHE", str(tmp_path / "file"))
+    kg, gamma = ring(120), Gamma(small_gamma.model)
+    assert gamma.calibrate(kg, share=0.3) is gamma.calibration(kg)
+
+
+def test_odds_do_not_depend_on_the_end(small_gamma: Gamma) -> None:
+    kg = ring(40)
+    odds = FactOdds(small_gamma.score_batches, kg, rules=False)
+    (head,), (tail,) = (list(odds.ask(np.array([query]))) for query in ([3, 0], [9, 1]))
+    assert head.log_odds(torch.tensor([9])) + tail.log_odds(torch.tensor([3])) == pytest.approx(
+        tail.log_odds(torch.tensor([3])) + head.log_odds(torch.tensor([9]))
+    )
+    assert odds.other_ends(np.array([[3, 0, 9]])).keys() == {(9, 1)}
 
 
 def test_the_same_seed_hides_the_same_facts(small_gamma: Gamma) -> None:

@@ -7,10 +7,11 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gamma_kg.cli.fitting import fit
 from gamma_kg.cli.predict import LocalOption, MemoryOption, ModelOption, RulesOption
 from gamma_kg.cli.progress import progress_bar
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
@@ -21,6 +22,8 @@ from gamma_kg.io.shown import shown
 if TYPE_CHECKING:
     from gamma_kg.complete import Fact
 
+# Fitting probabilities may take this part of a budget, so that facts are found too.
+CALIBRATION_SHARE = 0.3
 UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600}
 SHOWN = 20
 
@@ -37,14 +40,33 @@ def complete(
     relations: Annotated[
         list[str] | None, typer.Option("--relations", help="Only this relation; may be repeated.")
     ] = None,
+    exclude_relation: Annotated[
+        list[str] | None, typer.Option("--exclude-relation", help="Not this relation; may be repeated.")
+    ] = None,
+    type_: Annotated[
+        str | None, typer.Option("--type", help="Only facts about things of this type or of one below it.")
+    ] = None,
     top: Annotated[int, typer.Option(help="How many facts.")] = 100,
-    min_probability: Annotated[float, typer.Option(help="Leave out what is less probable.")] = 0.0,
+    min_probability: Annotated[
+        list[str] | None,
+        typer.Option(help="Leave out what is less probable: 0.2, or for one relation NAME=0.2; may be repeated."),
+    ] = None,
+    max_per_relation: Annotated[
+        int | None, typer.Option(help="At most so many facts of one relation; else a fifth, if others fill the list.")
+    ] = None,
     budget: Annotated[
-        str | None, typer.Option(help="Time to use, such as 90s, 10m or 2h; the same command goes on later.")
+        str | None, typer.Option(help="Time to use in all, such as 90s, 10m or 2h; the same command goes on later.")
     ] = None,
     calibrate: Annotated[
-        bool, typer.Option(help="First fit probabilities to this graph by hiding some of its facts.")
+        bool,
+        typer.Option(
+            help="Fit probabilities to this graph by hiding some of its facts, once: they are kept. A probability is "
+            "how often such a proposal was one of the hidden facts."
+        ),
     ] = True,
+    review: Annotated[
+        Path | None, typer.Option(help="Also write a page (.html) to accept and reject the facts, with their reasons.")
+    ] = None,
     rules: RulesOption = True,
     model: ModelOption = None,
     memory: MemoryOption = None,
@@ -52,55 +74,80 @@ def complete(
 ) -> None:
     """Propose the most probable missing facts of the whole graph. Can be stopped with Ctrl-C and taken up again."""
     from gamma_kg.complete import complete as complete_graph
+    from gamma_kg.complete.choice import Choice
     from gamma_kg.errors import DataError
     from gamma_kg.io.rows import check_ending, identified, write_json_lines, write_rows
     from gamma_kg.predicting.models import resolve_model
     from gamma_kg.predicting.switch import basis, local_triples
 
+    started = time.monotonic()
     seconds = None if budget is None else parse_budget(budget)
     if out is not None:
         check_ending(out, asserted=assert_)
     elif assert_:
         raise DataError("--assert is for files of RDF: give --out FILE (.nt or .ttl)")
-    started = time.monotonic()
+    if review is not None and review.suffix != ".html":
+        raise ConfigError(f"--review: wanted a file that ends in .html, got {review}")
     kg = reading.graph(graph)
+    wanted: dict[str, Any] = {
+        "relations": relations,
+        "exclude_relations": exclude_relation or (),
+        "type": type_,
+        "top": top,
+        "min_probability": parse_bounds(min_probability or []),
+        "max_per_relation": max_per_relation,
+    }
+    Choice.of(kg, **wanted)  # a wrong name is told before anything is computed
     gamma = resolve_model(model).scorer
-    if calibrate:
-        try:
-            # A part of the budget: what this asks, the search can't ask any more.
-            say(str(gamma.calibrate(kg, max_hidden=200, local=local)))
-        except DataError as error:
-            say(f"probabilities stay as they are: {error}")
-    if seconds is not None:
-        seconds -= time.monotonic() - started
-        if seconds <= 0 and calibrate:  # each further run would end here too
-            say("fitting probabilities took the whole --budget: give more, or --no-calibrate")
+    if calibrate and gamma.calibration(kg, local, rules) is None:
+        fit(gamma, kg, local, rules, None if seconds is None else CALIBRATION_SHARE * seconds)
+    left = None if seconds is None else max(0.0, seconds - (time.monotonic() - started))
     journal = None if out is None else out.with_name(out.name + ".progress")
-    with progress_bar("completing", "queries") as progress:
+    with progress_bar("completing", "queries", left) as progress:
         found = complete_graph(
             gamma,
             kg,
-            relations=relations,
-            top=top,
-            min_probability=min_probability,
-            budget_seconds=seconds,
+            **wanted,
+            budget_seconds=left,
             journal=journal,
             rules=rules,
             progress=progress,
+            on_interrupt="return",
             memory=memory,
             local=local,
         )
     if out is not None:
         write_rows(out, (asdict(fact) for fact in found.facts), kg, asserted=assert_)
-    elif json_:
+    if review is not None:
+        from gamma_kg.complete.review import write_review
+
+        write_review(review, kg, found.facts, title=graph)
+    if json_ and out is None:
         write_json_lines(sys.stdout, identified((asdict(fact) for fact in found.facts), kg))
-    else:
+    elif out is None and review is None:
         print_facts(found.facts[:SHOWN])
     asked = f"{found.queries_asked:,} of {found.queries_in_all:,} promising queries asked in {found.seconds:.0f} s"
-    where = "" if out is None else f" in {out}"
-    rest = "" if found.is_finished or out is None else "; the same command goes on from here"
+    where = "".join(f" in {path}" for path in (out, review) if path is not None)
+    rest = "" if found.is_finished else "; the same command goes on from here"
+    if not found.is_finished and out is None:
+        rest = "; with --out FILE the same command would go on from here"
+    stopped = "stopped; " if found.was_interrupted else ""
     on = basis(local_triples(kg, local))
-    say(f"{len(found.facts):,} facts{where}; {asked}, answered from {on}{rest}")
+    say(f"{stopped}{len(found.facts):,} facts{where}; {asked}, answered from {on}{rest}")
+    if found.was_interrupted:
+        raise typer.Exit(130)
+
+
+def parse_bounds(texts: list[str]) -> dict[str, float]:
+    """Bounds by relation from "0.2" (all, under the name "") and "NAME=0.2"."""
+    bounds: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            bounds[name] = float(number)
+        except ValueError:
+            raise ConfigError(f"--min-probability: wanted a number or NAME=NUMBER, got {text!r}") from None
+    return bounds
 
 
 def parse_budget(text: str) -> float:

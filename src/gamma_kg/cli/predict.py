@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gamma_kg.cli.fitting import fit
 from gamma_kg.cli.progress import progress_bar
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.cli.saying import say
@@ -64,7 +65,12 @@ def predict(
         bool, typer.Option("--assert", help="RDF: write the facts themselves too, not only statements about them.")
     ] = False,
     calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="First fit probabilities to this graph by hiding some of its facts.")
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="Fit probabilities to this graph by hiding some of its facts, once: they are kept and used from then "
+            "on. A probability is how often such a proposal was one of the hidden facts, else the share of the scores.",
+        ),
     ] = False,
     rules: RulesOption = True,
     memory: MemoryOption = None,
@@ -93,8 +99,8 @@ def predict(
     for complaint in complaints or ():
         say(f"skipped: {complaint}")
     gamma = resolve_model(model).scorer
-    if calibrate:
-        say(str(gamma.calibrate(kg, max_hidden=200, local=local)))
+    if calibrate and gamma.calibration(kg, local, rules) is None:
+        fit(gamma, kg, local, rules, None)
     if out is not None:
         asked = asked or [("the query", (head, relation, tail))]
         with progress_bar("predicting", "queries") as progress:

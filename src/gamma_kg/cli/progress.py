@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 from gamma_kg.cli.saying import is_quiet
 
 
 @contextmanager
-def progress_bar(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to call with (done, in all)."""
+def progress_bar(title: str, unit: str, budget: float | None = None) -> Iterator[Callable[[int, int], None]]:
+    """A function to call with (done, in all). With a `budget` in seconds, no more time than that is said to be left."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
         Progress,
+        ProgressColumn,
+        Task,
         TextColumn,
         TimeElapsedColumn,
-        TimeRemainingColumn,
     )
+    from rich.text import Text
+
+    class TimeLeft(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            bounds = [task.time_remaining, None if budget is None else max(0.0, budget - (task.elapsed or 0.0))]
+            known = [bound for bound in bounds if bound is not None]
+            return Text(str(timedelta(seconds=int(min(known)))) if known else "-:--:--", style="progress.remaining")
 
     console = Console(stderr=True)
     columns = (
@@ -29,7 +38,7 @@ def progress_bar(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
         TextColumn(f"{unit},"),
         TimeElapsedColumn(),
         TextColumn("so far,"),
-        TimeRemainingColumn(),
+        TimeLeft(),
         TextColumn("left"),
     )
     with Progress(*columns, console=console, transient=True, disable=is_quiet() or not console.is_terminal) as bar:

@@ -1,45 +1,49 @@
-"""Probabilities that mean something on the user's own graph.
+"""Probabilities that mean something on the user's own graph: one for a fact, from whichever end it is asked for.
 
-A model's scores rank; how often an answer with a given share of the scores is right depends on the graph. So some
-facts are hidden, the model is asked for them, and a monotone map from share to frequency is fitted, for the whole
-graph and for every relation with enough data. Truth here is what the graph holds: a true fact that nobody wrote
-down counts as wrong, so the probabilities are careful.
+What a probability means: a tenth of the facts is taken out at random, the queries that `complete` would ask are asked,
+and the probability is how often such a proposal was one of the facts taken out. A true fact that nobody ever wrote
+down counts as wrong, so the probabilities are careful. A monotone map leads there from the plain log-odds of a fact
+(`predicting/odds.py`), for the whole graph and for every relation with enough data.
 
-B queries, N entities, C candidates kept of each query.
+Queries that lost an answer are few among all queries; both kinds are asked equally often and weighed by how many
+there are of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.graph.inverse import both_ways
-
-if TYPE_CHECKING:
-    from gamma_kg.predicting.inference import ScoreBatch
+from gamma_kg.graph.inverse import both_ways, direct_of
+from gamma_kg.predicting.odds import FactOdds, ScoreQueries, from_log_odds
+from gamma_kg.rules.slots import choose_queries
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-ScoreQueries = Callable[[KnowledgeGraph, Tensor, Tensor], "Iterator[ScoreBatch]"]
 
-SHOWN = 20  # candidates of a query that a person would look at; the map is fitted to these
+SHOWN = 2  # answers of a query that are checked from their other ends
 BINS = 15
 MIN_RELATION_QUERIES = 40
 # A relation's own map starts from the graph's map as if that had been seen this often in every bin.
 PRIOR_WEIGHT = 20.0
-# Candidates pooled before fitting, and how many more the plain share counts for: a few lucky answers are no certainty.
+# Candidates pooled before fitting, and how many more the plain odds count for: a few lucky answers are no certainty.
 GROUP = 10
 SHARE_WEIGHT = 2.0
 LEAST_PROBABILITY = 1e-6
+BLOCK_QUERIES = 32
+TABLE_EDGES = (0.0, 0.02, 0.1, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class MonotoneMap:
 
     @classmethod
     def fit(cls, x: FloatArray, y: FloatArray, weight: FloatArray | None = None) -> MonotoneMap:
-        """Isotonic regression over small groups of neighbours, each drawn a little towards the plain share exp(x).
+        """Isotonic regression over small groups of neighbours, each drawn a little towards the probability of x.
 
         Each level becomes one point at the mean of its x, so that the map rises between them.
         """
@@ -69,7 +73,7 @@ class MonotoneMap:
         start = np.flatnonzero(np.diff(number, prepend=-1) > 0)
         size = np.add.reduceat(weight, start)
         centre = np.add.reduceat(weight * x, start) / size
-        rate = (np.add.reduceat(weight * y, start) + SHARE_WEIGHT * np.exp(centre)) / (size + SHARE_WEIGHT)
+        rate = (np.add.reduceat(weight * y, start) + SHARE_WEIGHT * from_log_odds(centre)) / (size + SHARE_WEIGHT)
         level = isotonic_regression(rate, weights=size).x
         first = np.flatnonzero(np.diff(level, prepend=-np.inf) > 0)
         total = np.add.reduceat(size, first)
@@ -77,21 +81,34 @@ class MonotoneMap:
 
 
 @dataclass(frozen=True)
+class ReliabilityBin:
+    """Proposals whose probability lay between two bounds: what was said, and how often it was so."""
+
+    low: float
+    high: float
+    count: int
+    said: float
+    held: float
+
+
+@dataclass(frozen=True)
 class Calibration:
-    """Turns the log of a candidate's share into the frequency with which such candidates are right."""
+    """Turns the plain log-odds of a fact into the frequency with which such facts are right."""
 
     whole: MonotoneMap
     by_relation: Mapping[int, MonotoneMap] = field(repr=False)
     num_hidden: int = 0
     num_queries: int = 0
     error_before: float = 0.0
-    """Expected calibration error of the plain shares, on hidden facts."""
+    """Expected calibration error of the plain odds, on hidden facts."""
     error_after: float = 0.0
     """The same after the map, each half of the queries judged by a map fitted to the other half."""
+    reliability: Sequence[ReliabilityBin] = ()
+    """What was said and how often it held, judged in the same way."""
 
-    def probability(self, relation: int, log_share: FloatArray) -> FloatArray:
-        """Probabilities of candidates of a query with this relation id (inverses count on from num_relations)."""
-        return self.by_relation.get(relation, self.whole)(log_share)
+    def probability(self, relation: int, odds: FloatArray) -> FloatArray:
+        """Probabilities of facts of a relation (by its direct id) from their plain log-odds."""
+        return self.by_relation.get(relation, self.whole)(odds)
 
     def __str__(self) -> str:
         return (
@@ -100,18 +117,41 @@ class Calibration:
             f" ({len(self.by_relation)} relations with a map of their own)"
         )
 
+    def digest(self) -> str:
+        """The same for the same maps."""
+        return hashlib.sha256(json.dumps(self.to_dict()).encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        maps = {"whole": self.whole, **{str(r): own for r, own in self.by_relation.items()}}
+        return {
+            "maps": {name: [found.x.tolist(), found.y.tolist()] for name, found in maps.items()},
+            "reliability": [list(vars(row).values()) for row in self.reliability],
+            **{name: getattr(self, name) for name in ("num_hidden", "num_queries", "error_before", "error_after")},
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Calibration:
+        maps = {name: MonotoneMap(np.array(x), np.array(y)) for name, (x, y) in record["maps"].items()}
+        return cls(
+            maps.pop("whole"),
+            {int(name): own for name, own in maps.items()},
+            reliability=[ReliabilityBin(*row) for row in record["reliability"]],
+            **{name: record[name] for name in ("num_hidden", "num_queries", "error_before", "error_after")},
+        )
+
 
 @dataclass(frozen=True)
 class _Rows:
-    """Candidates of all queries: which query, which relation, log share, and whether the fact was a hidden one."""
+    """Answers of all queries: which query, which relation, plain log-odds, whether hidden, and how much it counts."""
 
     query: IntArray
     relation: IntArray
-    log_share: FloatArray
+    odds: FloatArray
     is_true: BoolArray
+    weight: FloatArray
 
     def __getitem__(self, chosen: BoolArray) -> _Rows:
-        return _Rows(self.query[chosen], self.relation[chosen], self.log_share[chosen], self.is_true[chosen])
+        return _Rows(*(column[chosen] for column in vars(self).values()))
 
 
 def calibrate(
@@ -119,89 +159,151 @@ def calibrate(
     kg: KnowledgeGraph,
     *,
     share: float = 0.1,
-    max_hidden: int = 500,
+    max_hidden: int = 150,
     seed: int = 0,
+    rules: bool = True,
+    budget_seconds: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Calibration:
-    """Hides `share` of the facts (at most `max_hidden`), asks for them from both ends, and fits the maps."""
+    """Hides `share` of the facts, asks for at most `max_hidden` of them and as many other queries, and fits the maps.
+
+    With a budget, what was asked when it is used up has to do. `progress` gets (queries asked, queries in all).
+    """
     if not 0 < share < 1:
         raise DataError(f"the share of facts to hide must lie between 0 and 1, got {share}")
     if max_hidden < 1:
         raise DataError(f"max_hidden must be at least 1, got {max_hidden}")
+    started = time.monotonic()
     rng = np.random.default_rng(seed)
     triples = np.unique(kg.triples.numpy(), axis=0)
-    count = min(max_hidden, int(len(triples) * share))
+    count = int(len(triples) * share)
     if count < 5:
         raise DataError(
             f"too few facts to calibrate: {len(triples)}; hiding {share:.0%} of them leaves {count} to check by"
         )
     is_hidden = np.zeros(len(triples), dtype=bool)
     is_hidden[rng.choice(len(triples), size=count, replace=False)] = True
-    rest = KnowledgeGraph(triples[~is_hidden], kg.entities, kg.relations)
-    rows = _ask(score_queries, rest, triples[is_hidden])
-    half = rng.permutation(rows.query.max() + 1)[rows.query] % 2 == 0
-    after = np.concatenate([_judge(rows[half], rows[~half]), _judge(rows[~half], rows[half])])
-    truth = np.concatenate([rows[~half].is_true, rows[half].is_true])
+    rest = KnowledgeGraph(triples[~is_hidden], kg.entities, kg.relations, report=kg.report)
+    odds = FactOdds(score_queries, rest, rules=rules)
+    queries, weight, answers = _chosen(odds, rest, triples[is_hidden], max_hidden, rng)
+    parts: list[_Rows] = []
+    for start in range(0, len(queries), BLOCK_QUERIES):
+        if progress is not None:
+            progress(start, len(queries))
+        over = budget_seconds is not None and time.monotonic() - started > budget_seconds
+        if over and len(parts) >= 2:
+            break
+        block = slice(start, start + BLOCK_QUERIES)
+        parts.append(_ask(odds, rest, queries[block], weight[block], answers[block], start))
+    rows = _Rows(*(np.concatenate(column) for column in zip(*(vars(part).values() for part in parts), strict=True)))
+    return _fitted(rows, rng)
+
+
+def expected_calibration_error(
+    probability: FloatArray, is_true: BoolArray, bins: int = BINS, weight: FloatArray | None = None
+) -> float:
+    """Mean distance between probability and frequency over equally wide bins, weighted by their size."""
+    weight = np.ones_like(probability) if weight is None else weight
+    where = np.minimum((probability * bins).astype(int), bins - 1)
+    gap = np.bincount(where, weight * probability, bins) - np.bincount(where, weight * is_true, bins)
+    return float(np.abs(gap).sum() / max(weight.sum(), 1e-12))
+
+
+def _chosen(
+    odds: FactOdds, rest: KnowledgeGraph, hidden: IntArray, most: int, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray, list[IntArray]]:
+    """Queries, how much each counts, and their hidden answers; those that lost an answer and others in turns."""
+    num = rest.num_relations
+    source, relation, answer = (column.astype(np.int64) for column in both_ways(hidden, num))
+    key = source * (2 * num) + relation
+    order = np.argsort(key, kind="stable")
+    key, answer = key[order], answer[order]
+    queue = choose_queries(rest, odds.slots, np.arange(num))
+    queue_key = queue[:, 0] * (2 * num) + queue[:, 1]
+    lost = np.isin(queue_key, key)
+    if not lost.any():  # nothing of what is missing would be asked for: judge by what is missing
+        queue_key, lost = np.unique(key), np.ones(len(np.unique(key)), dtype=bool)
+        queue = np.stack([queue_key // (2 * num), queue_key % (2 * num)], axis=1)
+    both = [np.flatnonzero(lost), np.flatnonzero(~lost)]
+    drawn = [rng.permutation(group)[:most] for group in both]
+    weights = [np.full(len(part), len(group) / max(len(part), 1)) for group, part in zip(both, drawn, strict=True)]
+    chosen, weight = np.concatenate(drawn), np.concatenate(weights)
+    in_turns = np.argsort(np.concatenate([np.arange(len(part)) for part in drawn]), kind="stable")
+    chosen, weight = chosen[in_turns], weight[in_turns]
+    low, high = (np.searchsorted(key, queue_key[chosen], side=side) for side in ("left", "right"))
+    return queue[chosen], weight / weight.mean(), [answer[a:b] for a, b in zip(low, high, strict=True)]
+
+
+def _ask(
+    odds: FactOdds, rest: KnowledgeGraph, queries: IntArray, weight: FloatArray, answers: list[IntArray], first: int
+) -> _Rows:
+    """The best answers to a block of queries, weighed from both ends."""
+    at = {tuple(query): number for number, query in enumerate(queries.tolist())}
+    facts, from_here, numbers = [], [], []
+    for end in odds.ask(queries):
+        index, _ = end.answers.best(SHOWN, end.without)
+        for entity, value in zip(index.tolist(), end.log_odds(index).tolist(), strict=True):
+            facts.append((end.source, end.relation, entity))
+            from_here.append(value)
+            numbers.append(at[end.source, end.relation])
+    fact = np.array(facts, dtype=np.int64).reshape(-1, 3)
+    others = odds.other_ends(fact)
+    from_there = [
+        float(others[entity, odds.rules.inverse(relation)].log_odds(torch.tensor([source]))[0])
+        for source, relation, entity in facts
+    ]
+    number = np.array(numbers, dtype=np.int64)
+    return _Rows(
+        first + number,
+        direct_of(fact[:, 1], rest.num_relations),
+        (np.array(from_here, dtype=np.float64) + np.array(from_there, dtype=np.float64)) / 2,
+        np.array([entity in answers[at] for at, entity in zip(numbers, fact[:, 2].tolist(), strict=True)], dtype=bool),
+        weight[number],
+    )
+
+
+def _fitted(rows: _Rows, rng: np.random.Generator) -> Calibration:
+    half = rng.permutation(int(rows.query.max()) + 1)[rows.query] % 2 == 0
+    judged = [rows[~half], rows[half]]
+    after = np.concatenate([_judge(rows[half], judged[0]), _judge(rows[~half], judged[1])])
+    truth = np.concatenate([part.is_true for part in judged])
+    weight = np.concatenate([part.weight for part in judged])
     whole, by_relation = _fit(rows)
+    before = expected_calibration_error(from_log_odds(rows.odds), rows.is_true, weight=rows.weight)
     return Calibration(
         whole=whole,
         by_relation=by_relation,
-        num_hidden=count,
-        num_queries=int(rows.query.max()) + 1,
-        error_before=expected_calibration_error(np.exp(rows.log_share), rows.is_true),
-        error_after=expected_calibration_error(after, truth),
+        num_hidden=int(rows.is_true.sum()),
+        num_queries=len(np.unique(rows.query)),
+        error_before=before,
+        error_after=expected_calibration_error(after, truth, weight=weight),
+        reliability=_table(after, truth, weight),
     )
 
 
-def log_shares(score_BN: Tensor, known_BN: Tensor) -> Tensor:
-    """Log of each candidate's share of the softmax over candidates that are not known; −inf for known ones."""
-    return score_BN.double().masked_fill(known_BN, -torch.inf).log_softmax(dim=1)
-
-
-def expected_calibration_error(probability: FloatArray, is_true: BoolArray, bins: int = BINS) -> float:
-    """Mean distance between probability and frequency over equally wide bins, weighted by their size."""
-    where = np.minimum((probability * bins).astype(int), bins - 1)
-    size = np.bincount(where, minlength=bins)
-    gap = np.bincount(where, probability, bins) - np.bincount(where, is_true.astype(float), bins)
-    return float(np.abs(gap).sum() / max(size.sum(), 1))
-
-
-def _ask(score_queries: ScoreQueries, rest: KnowledgeGraph, hidden: IntArray) -> _Rows:
-    ends = np.stack(both_ways(hidden, rest.num_relations), 1)
-    queries, which = np.unique(ends[:, :2], axis=0, return_inverse=True)
-    answers: dict[int, list[int]] = {}
-    for query, answer in zip(which.ravel().tolist(), ends[:, 2].tolist(), strict=True):
-        answers.setdefault(query, []).append(answer)
-    parts: list[_Rows] = []
-    asked = torch.from_numpy(queries)
-    for batch in score_queries(rest, asked[:, 0], asked[:, 1]):
-        for query, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
-            found, known = batch.answers(row), rest.answers(int(queries[query, 0]), int(queries[query, 1]))
-            index, best = found.best(SHOWN, known)
-            best = best.double() - found.log_total(known)
-            is_true = np.isin(index.numpy(), answers[query])
-            size = len(index)
-            parts.append(_Rows(np.full(size, query), np.full(size, queries[query, 1]), best.numpy(), is_true))
-    return _Rows(
-        np.concatenate([part.query for part in parts]),
-        np.concatenate([part.relation for part in parts]),
-        np.concatenate([part.log_share for part in parts]),
-        np.concatenate([part.is_true for part in parts]),
-    )
+def _table(probability: FloatArray, is_true: BoolArray, weight: FloatArray) -> list[ReliabilityBin]:
+    table = []
+    for low, high in pairwise(TABLE_EDGES):
+        here = (probability >= low) & ((probability < high) | (high == 1))
+        if here.any():
+            said, held = (float(np.average(column[here], weights=weight[here])) for column in (probability, is_true))
+            table.append(ReliabilityBin(low, high, int(here.sum()), said, held))
+    return table
 
 
 def _fit(rows: _Rows) -> tuple[MonotoneMap, dict[int, MonotoneMap]]:
     """The graph's map, and maps of relations with enough queries, drawn towards the graph's map."""
-    whole = MonotoneMap.fit(rows.log_share, rows.is_true.astype(float))
+    whole = MonotoneMap.fit(rows.odds, rows.is_true.astype(float), rows.weight)
     by_relation: dict[int, MonotoneMap] = {}
-    grid = np.quantile(rows.log_share, np.linspace(0, 1, BINS))
+    grid = np.quantile(rows.odds, np.linspace(0, 1, BINS))
     for relation in np.unique(rows.relation):
         own = rows[rows.relation == relation]
         if len(np.unique(own.query)) < MIN_RELATION_QUERIES:
             continue
         by_relation[int(relation)] = MonotoneMap.fit(
-            np.concatenate([own.log_share, grid]),
+            np.concatenate([own.odds, grid]),
             np.concatenate([own.is_true.astype(float), whole(grid)]),
-            np.concatenate([np.ones(len(own.query)), np.full(len(grid), PRIOR_WEIGHT)]),
+            np.concatenate([own.weight, np.full(len(grid), PRIOR_WEIGHT)]),
         )
     return whole, by_relation
 
@@ -209,10 +311,10 @@ def _fit(rows: _Rows) -> tuple[MonotoneMap, dict[int, MonotoneMap]]:
 def _judge(fitted_to: _Rows, judged: _Rows) -> FloatArray:
     """Probabilities of some candidates under the maps of others."""
     if not len(fitted_to.query):
-        return np.exp(judged.log_share)
+        return from_log_odds(judged.odds)
     whole, by_relation = _fit(fitted_to)
-    probability = whole(judged.log_share)
+    probability = whole(judged.odds)
     for relation, own in by_relation.items():
         at = judged.relation == relation
-        probability[at] = own(judged.log_share[at])
+        probability[at] = own(judged.odds[at])
     return probability

@@ -1,4 +1,4 @@
-"""What must be the same for a stopped run to be taken up again: graph, model, and whether probabilities are fitted."""
+"""What must be the same for a stopped run to be taken up again: graph, model, and how probabilities were fitted."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from gamma_kg.predicting.predictor import Predictor
 from gamma_kg.predicting.switch import Local, local_triples
 
 
-def run_fingerprint(model: Predictor, kg: KnowledgeGraph, local: Local, **options: Any) -> dict[str, Any]:
+def run_fingerprint(
+    model: Predictor, kg: KnowledgeGraph, local: Local, rules: bool = True, **options: Any
+) -> dict[str, Any]:
     """The parts that decide a run's answers, by name; further `options` of the run are added."""
+    calibration = model.calibration(kg, local, rules)
     return {
         "graph": kg.fingerprint(),
         "model": model.fingerprint(),
         "local": local_triples(kg, local),
-        "is_calibrated": model.calibration(kg, local) is not None,
+        "rules": rules,
+        "calibration": None if calibration is None else calibration.digest(),
         **options,
     }

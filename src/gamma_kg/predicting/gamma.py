@@ -181,6 +181,7 @@ class Gamma(Predictor):
             without=without,
             rivals_less=rules_of(kg).without(*fact[:2]) if rules else None,
         )
+        found = replace(found, calibrated=self.fact_probability(kg, *fact, rules=rules))
         if not rules:
             return found
         return replace(found, reasons=tuple(ReasonFinder(kg).find(*fact)), why_not=rules_of(kg).why_not(*fact))

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, overload
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.graph.inverse import inverse_of
+from gamma_kg.graph.inverse import direct_of, inverse_of
 from gamma_kg.nn.answers import Answers, WholeAnswers
 from gamma_kg.predicting.calibration import Calibration, calibrate
 from gamma_kg.predicting.frames import Predictions, predict_frame
 from gamma_kg.predicting.inference import ScoreBatch
+from gamma_kg.predicting.kept_calibrations import calibration_path, keep, kept
+from gamma_kg.predicting.odds import FactOdds
 from gamma_kg.predicting.switch import Local, local_triples, said
 from gamma_kg.rules import are_sought, rules_of
 
@@ -31,7 +35,7 @@ class Prediction:
 
     name: str
     score: float
-    probability: float  # share among all candidates; after `calibrate`, how often such an answer is right
+    probability: float  # share among all candidates; after `calibrate`, how often such a proposal is right
     known: bool  # the graph already holds this fact
     branch_weights: dict[str, float]  # how much each branch counted
     head: str
@@ -48,10 +52,10 @@ class Predictor(ABC):
     branch_names: Sequence[str] = ()
 
     def __init__(self) -> None:
-        # Per graph and budget of triples: answers from a neighbourhood have a map of their own.
-        self._calibrations: weakref.WeakKeyDictionary[KnowledgeGraph, dict[int | None, Calibration]] = (
-            weakref.WeakKeyDictionary()
-        )
+        # Per graph, budget of triples (answers from a neighbourhood have a map of their own) and use of rules.
+        self._calibrations: weakref.WeakKeyDictionary[
+            KnowledgeGraph, dict[tuple[int | None, bool], Calibration | None]
+        ] = weakref.WeakKeyDictionary()
 
     @abstractmethod
     def score_batches(
@@ -138,21 +142,30 @@ class Predictor(ABC):
             raise DataError("give exactly two of head, relation and tail: the third is predicted")
         for_entities = [(at, *_ids(kg, query)) for at, query in enumerate(queries) if query[1] is not None]
         position_Q, source_Q, relation_Q = torch.tensor(for_entities, dtype=torch.long).reshape(-1, 3).T
-        calibration = self.calibration(kg, local)
         rules = rules and are_sought(kg)
+        calibration = self.calibration(kg, local, rules)
+        odds = self.odds(kg, rules=rules, memory=memory, local=local) if calibration is not None else None
         for batch in self.score_batches(kg, source_Q, relation_Q, memory, local) if for_entities else ():
+            shown: list[tuple[int, Answers, Tensor]] = []
             for q, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
                 asked = int(source_Q[q]), int(relation_Q[q])
-                known, blocked, why_not = kg.answers(*asked), None, None
+                without = kg.answers(*asked)[:0] if include_known else kg.answers(*asked)
                 if rules:
-                    blocked = torch.from_numpy(rules_of(kg).blocked(*asked)).nonzero()[:, 0]
-                    why_not = rules_of(kg).against_another(*asked)
-                without = known[:0] if include_known else known
-                if blocked is not None:
-                    without = torch.cat((without, blocked)).unique()
-                best = self._ranked(batch.answers(row), known, without, top_k, calibration, asked[1])
-                position = int(position_Q[q])
-                yield position, [_completed(queries[position], kg.entities[i], rest, why_not) for i, rest in best]
+                    without = torch.cat((without, rules_of(kg).without(*asked))).unique()
+                shown.append((q, batch.answers(row), without))
+            best = [self._ranked(answers, without, top_k) for _, answers, without in shown]
+            if calibration is not None and odds is not None:
+                asked_of = [(int(source_Q[q]), int(relation_Q[q])) for q, _, _ in shown]
+                _calibrated(calibration, odds, asked_of, [answers for _, answers, _ in shown], best)
+            for (q, _, _), found in zip(shown, best, strict=True):
+                source, asked_relation = int(source_Q[q]), int(relation_Q[q])
+                known = set(kg.answers(source, asked_relation).tolist())
+                why_not = rules_of(kg).against_another(source, asked_relation) if rules else None
+                query = queries[int(position_Q[q])]
+                yield (
+                    int(position_Q[q]),
+                    [_completed(query, kg.entities[i], {**rest, "known": i in known}, why_not) for i, rest in found],
+                )
         for position, (head, relation, tail) in enumerate(queries):
             if relation is None and head is not None and tail is not None:
                 yield position, self._predict_relations(kg, head, tail, top_k, include_known, rules, memory, local)
@@ -178,28 +191,69 @@ class Predictor(ABC):
             out[batch.query] = score_BN[batch.row].cpu()
         return torch.empty(0, kg.num_entities) if out is None else out
 
+    def odds(
+        self, kg: KnowledgeGraph, *, rules: bool = True, memory: str | int | None = None, local: Local = "auto"
+    ) -> FactOdds:
+        """Weighs facts of the graph from both ends."""
+        return FactOdds(partial(self.score_batches, memory=memory, local=local), kg, rules=rules)
+
     def calibrate(
         self,
         kg: KnowledgeGraph,
         *,
         share: float = 0.1,
-        max_hidden: int = 500,
+        max_hidden: int = 150,
         seed: int = 0,
         local: Local = "auto",
+        rules: bool = True,
+        budget_seconds: float | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Calibration:
-        """Fits probabilities to this graph: hides some of its facts and sees how often answers are right.
+        """Fits probabilities to this graph: hides some of its facts and sees how often proposals are right.
 
-        From then on the predictions for `kg` with this `local` carry these probabilities.
+        From then on answers for `kg` with this `local` and `rules` carry these probabilities, in this program and,
+        as they are written down, in every later one (`predicting/kept_calibrations.py`).
         """
         triples = local_triples(kg, local)  # of the whole graph: without some facts, "auto" might mean something else
         score_queries = partial(self.score_batches, local=said(triples))
-        found = calibrate(score_queries, kg, share=share, max_hidden=max_hidden, seed=seed)
-        self._calibrations.setdefault(kg, {})[triples] = found
+        found = calibrate(
+            score_queries,
+            kg,
+            share=share,
+            max_hidden=max_hidden,
+            seed=seed,
+            rules=rules,
+            budget_seconds=budget_seconds,
+            progress=progress,
+        )
+        self._calibrations.setdefault(kg, {})[triples, rules] = found
+        keep(self._calibration_path(kg, triples, rules), found)
         return found
 
-    def calibration(self, kg: KnowledgeGraph, local: Local = "auto") -> Calibration | None:
-        """What `calibrate` found for this graph, if it was called."""
-        return self._calibrations.get(kg, {}).get(local_triples(kg, local))
+    def calibration(self, kg: KnowledgeGraph, local: Local = "auto", rules: bool = True) -> Calibration | None:
+        """What `calibrate` found for this graph, now or earlier; None if it was never called."""
+        triples = local_triples(kg, local)
+        known = self._calibrations.setdefault(kg, {})
+        if (triples, rules) not in known:
+            known[triples, rules] = kept(self._calibration_path(kg, triples, rules))
+        return known[triples, rules]
+
+    def fact_probability(
+        self, kg: KnowledgeGraph, head: int, relation: int, tail: int, *, rules: bool = True, local: Local = "auto"
+    ) -> float | None:
+        """The calibrated probability of a fact by ids, the same as in every other place; None if none was fitted."""
+        calibration = self.calibration(kg, local, rules)
+        if calibration is None:
+            return None
+        odds = self.odds(kg, rules=rules, local=local)
+        inverse = inverse_of(relation, kg.num_relations)
+        ends = {(end.source, end.relation): end for end in odds.ask(np.array([[head, relation], [tail, inverse]]))}
+        from_head = ends[head, relation].log_odds(torch.tensor([tail]))
+        from_tail = ends[tail, inverse].log_odds(torch.tensor([head]))
+        return float(calibration.probability(relation, (from_head + from_tail) / 2)[0])
+
+    def _calibration_path(self, kg: KnowledgeGraph, triples: int | None, rules: bool) -> Path:
+        return calibration_path(kg, model=self.fingerprint(), local=triples, rules=rules)
 
     def _predict_relations(
         self,
@@ -219,55 +273,47 @@ class Predictor(ABC):
         relation_Q = torch.arange(2 * num)
         source_Q = torch.tensor([source, answer]).repeat_interleave(num)
         answer_Q = source_Q.flip(0)
-        score_Q = torch.zeros(2 * num)
+        score_Q, odds_Q = torch.zeros(2 * num), np.zeros(2 * num)
         weight_QK = torch.full((2 * num, len(self.branch_names)), 1 / max(len(self.branch_names), 1))
+        calibration = self.calibration(kg, local, rules)
+        odds = self.odds(kg, rules=rules) if calibration is not None else None
+        basis: dict[str, Any] = {}
         for batch in self.score_batches(kg, source_Q, relation_Q, memory, local):
             for q, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
                 answers = batch.answers(row)
+                basis = {"local": answers.local, "is_sampled": answers.is_sampled}
                 score_Q[q] = answers.at(answer_Q[q : q + 1]).float()[0]
                 if (weight_1K := answers.weights(answer_Q[q : q + 1])) is not None:
                     weight_QK[q] = weight_1K[0].float()
+                if odds is not None:
+                    end = odds.end(int(source_Q[q]), int(relation_Q[q]), answers)
+                    odds_Q[q] = end.log_odds(answer_Q[q : q + 1])[0]
         score_R, weight_RK = score_Q.view(2, num).mean(0), weight_QK.view(2, num, -1).mean(0)
         known_R = torch.tensor([bool((kg.answers(source, r) == answer).any()) for r in range(kg.num_relations)])
         if rules:
             score_R[[rules_of(kg).why_not(source, r, answer) is not None for r in range(num)]] = -torch.inf
-        of_relations, known = WholeAnswers(score_R, weight_RK), known_R.nonzero()[:, 0]
-        basis = {"local": answers.local, "is_sampled": answers.is_sampled} if num else {}
+        known = known_R.nonzero()[:, 0]
+        found = self._ranked(WholeAnswers(score_R, weight_RK), known[:0] if include_known else known, top_k)
+        if calibration is not None:
+            odds_R = odds_Q.reshape(2, num).mean(0)
+            for r, rest in found:
+                rest["probability"] = float(calibration.probability(r, odds_R[r : r + 1])[0])
         return [
-            _completed((head, None, tail), kg.relations[i], rest | basis)
-            for i, rest in self._ranked(of_relations, known, known[:0] if include_known else known, top_k)
+            _completed((head, None, tail), kg.relations[r], rest | basis | {"known": bool(known_R[r])})
+            for r, rest in found
         ]
 
-    def _ranked(
-        self,
-        answers: Answers,
-        known: Tensor,
-        without: Tensor,
-        top_k: int,
-        calibration: Calibration | None = None,
-        relation: int = 0,
-    ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Ids of the best candidates, less those in `without`, with all that a `Prediction` says of a number."""
+    def _ranked(self, answers: Answers, without: Tensor, top_k: int) -> list[tuple[int, dict[str, Any]]]:
+        """Ids of the best candidates, less those in `without`, with what a `Prediction` says of a number."""
         index, best = answers.best(top_k, without)
-        log_share = best.double() - answers.log_total(without)
-        probability = log_share.exp()
-        if calibration is not None:
-            probability = torch.from_numpy(calibration.probability(relation, log_share.numpy()))
+        share = (best.double() - answers.log_total(without)).exp()
         names, weight_IK = self.branch_names, answers.weights(index)
-        is_known = torch.isin(index, known)
-        for at, (score, p, i) in enumerate(zip(best.tolist(), probability.tolist(), index.tolist(), strict=True)):
+        found = []
+        for at, (score, p, i) in enumerate(zip(best.tolist(), share.tolist(), index.tolist(), strict=True)):
             weights = [1 / max(len(names), 1)] * len(names) if weight_IK is None else weight_IK[at].tolist()
-            yield (
-                i,
-                {
-                    "score": score,
-                    "probability": p,
-                    "known": bool(is_known[at]),
-                    "branch_weights": dict(zip(names, weights, strict=True)),
-                    "local": answers.local,
-                    "is_sampled": answers.is_sampled,
-                },
-            )
+            rest = {"score": score, "probability": p, "branch_weights": dict(zip(names, weights, strict=True))}
+            found.append((i, {**rest, "local": answers.local, "is_sampled": answers.is_sampled}))
+        return found
 
 
 def _each(*parts: str | list[str] | None) -> list[Query]:
@@ -277,6 +323,28 @@ def _each(*parts: str | list[str] | None) -> list[Query]:
         raise DataError("give a list for one of head, relation and tail; for pairs, use predict_frame or predict_many")
     each = range(len(lists[0]) if lists else 1)
     return [tuple(part[i] if isinstance(part, list) else part for part in parts) for i in each]  # type: ignore[misc]
+
+
+def _calibrated(
+    calibration: Calibration,
+    odds: FactOdds,
+    asked: list[tuple[int, int]],
+    answers: list[Answers],
+    best: list[list[tuple[int, dict[str, Any]]]],
+) -> None:
+    """Gives the best candidates of each query the probability of their facts, and puts the likeliest first."""
+    facts = [(*query, i) for query, found in zip(asked, best, strict=True) for i, _ in found]
+    others = odds.other_ends(np.array(facts, dtype=np.int64).reshape(-1, 3))
+    for (source, relation), scores, found in zip(asked, answers, best, strict=True):
+        if not found:
+            continue
+        from_here = odds.end(source, relation, scores).log_odds(torch.tensor([i for i, _ in found]))
+        inverse, direct = odds.rules.inverse(relation), direct_of(relation, odds.rules.num_relations)
+        from_there = [others[i, inverse].log_odds(torch.tensor([source]))[0] for i, _ in found]
+        fitted = calibration.probability(direct, (from_here + np.array(from_there)) / 2)
+        for (_, rest), p in zip(found, fitted.tolist(), strict=True):
+            rest["probability"] = p
+        found.sort(key=lambda one: (-one[1]["probability"], -one[1]["score"]))
 
 
 def _ids(kg: KnowledgeGraph, query: Query) -> tuple[int, int]:

@@ -105,7 +105,7 @@ def answer_queries(
     for where, query in queries:
         check_query(kg, query, where)
     asked = [list(query) for _, query in queries]
-    options = {"top_k": top_k, "include_known": include_known, "rules": rules, "queries": asked}
+    options: dict[str, Any] = {"top_k": top_k, "include_known": include_known, "rules": rules, "queries": asked}
     journal = Journal(out.with_name(out.name + ".progress"), run_fingerprint(model, kg, local, **options))
     done: list[list[dict[str, Any]]] = [rows for block in journal.blocks for rows in block["answers"]]
     try:

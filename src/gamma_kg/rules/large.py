@@ -67,6 +67,9 @@ class SampledRules:
             return f"{name} never links a thing with itself"
         return f"the reverse is a fact, and {name} never holds both ways"
 
+    def inverse(self, relation: int) -> int:
+        return inverse_of(relation, self.num_relations)
+
     def against_another(self, source: int, relation: int) -> str | None:
         return None
 

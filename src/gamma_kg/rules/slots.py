@@ -49,9 +49,11 @@ class Slots:
         kept = max(4, CACHED_BYTES // (8 * max(self.num_entities, 1)))
         self.worth = lru_cache(maxsize=kept)(self._worth)
         self.fits = lru_cache(maxsize=kept)(self._fits)
+        self.fit_of = lru_cache(maxsize=kept)(self.fit)
+        self.count = lru_cache(maxsize=kept)(self._count)
         self.excluded = lru_cache(maxsize=kept)(self._excluded)
 
-    def count(self, slot: int) -> FloatArray:
+    def _count(self, slot: int) -> FloatArray:
         """How often every entity fills the slot, (N,)."""
         column = self._by_slot[:, [slot]]
         count = np.zeros(self.num_entities)
