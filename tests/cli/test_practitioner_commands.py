@@ -182,9 +182,29 @@ def test_complete_keeps_to_its_budget_and_goes_on(run, graph: Path, model: Path,
     assert out.read_text().startswith("head\trelation\ttail\tprobability\tscore\thead_id")
 
 
-def test_complete_says_when_calibration_leaves_nothing_of_the_budget(run, graph: Path, model: Path) -> None:
-    _, _, err = run("complete", graph, "-m", model, "--budget", "0.000001s")
-    assert "took the whole --budget: give more, or --no-calibrate" in err
+def test_complete_looks_names_up_before_it_computes_anything(
+    run, graph: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gamma_kg.predicting.models.resolve_model", lambda *_: pytest.fail("nothing may be computed"))
+    for wrong in (
+        ["--relations", "nothing"],
+        ["--exclude-relation", "nothing"],
+        ["--type", "nothing"],
+        ["--min-probability", "nothing=0.5"],
+        ["--min-probability", "much"],
+        ["--min-probability", "1.5"],
+        ["--max-per-relation", "0"],
+        ["--review", "page.txt"],
+    ):
+        code, out, err = run("complete", graph, "-m", model, *wrong)
+        assert (code, out) == (2, "") and "Traceback" not in err, wrong
+
+
+def test_complete_writes_a_page_to_review(run, graph: Path, model: Path, tmp_path: Path) -> None:
+    page = tmp_path / "review.html"
+    code, out, err = run("complete", graph, "-m", model, "--no-calibrate", "--review", page)
+    assert (code, out) == (0, "") and str(page) in err
+    assert "Proposed facts" in page.read_text()
 
 
 @pytest.mark.parametrize("ending", ["svg", "html", "json", "txt"])

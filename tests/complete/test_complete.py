@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from gamma_kg import DataError, Gamma, KnowledgeGraph
-from gamma_kg.complete import complete, proposals
+from gamma_kg.complete import choice, complete, proposals
+from gamma_kg.complete.review import write_review
 from gamma_kg.demo import demo_split
+from gamma_kg.io.journal import Journal
 from gamma_kg.rules.slots import Slots, choose_queries
 
 
@@ -140,3 +142,99 @@ def test_held_out_facts_of_the_demo_graph_are_found() -> None:
     wanted = {fact for fact in held_out if fact[1] == "capital of"} or held_out
     found = complete(Gamma.from_pretrained(), kg, relations=["capital of"], top=20)
     assert len(wanted & {(fact.head, fact.relation, fact.tail) for fact in found.facts}) >= 1
+
+
+def test_one_relation_does_not_fill_the_list_while_others_have_proposals(
+    countries: KnowledgeGraph, small_gamma: Gamma, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = complete(small_gamma, countries, top=1000).facts
+    monkeypatch.setattr(choice, "LEAST_CAP", 2)
+    most = [fact.relation for fact in everything]
+    assert len(set(most)) > 1
+    listed = complete(small_gamma, countries, top=6).facts
+    assert len(listed) == 6 and len({fact.relation for fact in listed}) > 1
+    assert [fact.probability for fact in listed] == sorted((f.probability for f in listed), reverse=True)
+    strict = [fact.relation for fact in complete(small_gamma, countries, top=1000, max_per_relation=1).facts]
+    assert sorted(strict) == sorted(set(most))
+    # A list that would not be full takes more of a relation.
+    assert len(complete(small_gamma, countries, relations=["borders"], top=5).facts) == 5
+
+
+def test_bounds_may_differ_by_relation_and_relations_be_left_out(countries: KnowledgeGraph, small_gamma: Gamma) -> None:
+    everything = complete(small_gamma, countries, top=1000).facts
+    found = complete(small_gamma, countries, top=1000, min_probability={"borders": 1.0, "": 0.0}).facts
+    assert found == [fact for fact in everything if fact.relation != "borders" or fact.probability == 1]
+    assert complete(small_gamma, countries, top=1000, exclude_relations=["borders"]).facts == found
+    with pytest.raises(DataError, match="no relation is left"):
+        complete(small_gamma, countries, relations=["borders"], exclude_relations=["borders"])
+
+
+def test_a_type_means_its_things_and_those_of_types_below_it(small_gamma: Gamma) -> None:
+    facts = [("city", "subclass of", "place"), ("Rome", "instance of", "city"), ("Ann", "instance of", "person")]
+    facts += [("Rome", "near", "Ostia"), ("Ann", "near", "Rome"), ("Ostia", "near", "Rome"), ("Bob", "near", "Ann")]
+    kg = KnowledgeGraph.from_triples(facts)
+    found = complete(small_gamma, kg, type="place", top=1000).facts
+    assert found and all({"Rome", "city", "place"} & {fact.head, fact.tail} for fact in found)
+    with pytest.raises(DataError, match="nothing has the type 'Bob'; the commonest types here: .*city"):
+        complete(small_gamma, kg, type="Bob")
+
+
+def test_ctrl_c_gives_what_was_found_if_so_asked(
+    countries: KnowledgeGraph, small_gamma: Gamma, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proposals, "BLOCK_QUERIES", 4)
+    whole = complete(small_gamma, countries, top=1000).facts
+
+    def interrupt(asked: int, in_all: int) -> None:
+        if asked >= 8:
+            raise KeyboardInterrupt
+
+    options = {"top": 1000, "journal": tmp_path / "j"}
+    part = complete(small_gamma, countries, **options, progress=interrupt, on_interrupt="return")
+    assert part.was_interrupted and part.queries_asked == 8 and 0 < len(part.facts) < len(whole)
+    # Gone on with, the facts are the same to the last bit.
+    assert complete(small_gamma, countries, **options).facts == whole
+
+
+def test_a_full_disk_is_one_error(
+    countries: KnowledgeGraph, small_gamma: Gamma, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class FullFile:
+        def write(self, text: str) -> None:
+            raise OSError(28, "No space left on device")
+
+        def close(self) -> None:
+            raise OSError(28, "No space left on device")
+
+    def full(journal: Journal, *parts: object) -> None:
+        started(journal, *parts)
+        assert journal._file is not None
+        journal._file.close()
+        journal._file = FullFile()  # type: ignore[assignment]
+
+    started = Journal.__init__
+    monkeypatch.setattr(Journal, "__init__", full)
+    with pytest.raises(DataError, match="No space left on device"):
+        complete(small_gamma, countries, journal=tmp_path / "j")
+
+
+def test_the_review_page_holds_names_as_text_only(
+    countries: KnowledgeGraph, small_gamma: Gamma, tmp_path: Path
+) -> None:
+    bad = "</script><script>alert(1)</script>"
+    kg = KnowledgeGraph.from_triples(
+        [(bad if x == "A" else x, r, bad if y == "A" else y) for x, r, y in named(countries)]
+    )
+    facts = complete(small_gamma, kg, top=50).facts
+    write_review(tmp_path / "page.html", kg, facts, title=bad)
+    page = (tmp_path / "page.html").read_text()
+    assert bad not in page and page.count("<script") == 2 and page.count("</script>") == 2
+    record = json.loads(page.split('id="record">')[1].split("</script>")[0])
+    assert [row["names"] for row in record["facts"]] == [[f.head, f.relation, f.tail] for f in facts]
+    assert any(row["reasons"] for row in record["facts"])
+    # Nothing is fetched from anywhere.
+    assert "http-equiv" in page and "src=" not in page and "@RECORD@" not in page and "@KEY@" not in page
+
+
+def named(kg: KnowledgeGraph) -> list[tuple[str, str, str]]:
+    return [(kg.entities[h], kg.relations[r], kg.entities[t]) for h, r, t in kg.triples.tolist()]

@@ -6,13 +6,14 @@ of queries that is done and the facts it gave. A line cut off by a crash is drop
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
 from typing import IO, Any
 
 from gamma_kg.errors import DataError
-from gamma_kg.io.atomic import write_text
+from gamma_kg.io.atomic import cannot_write, write_text
 from gamma_kg.io.lock import FileLock, beside
 
 
@@ -40,15 +41,19 @@ class Journal:
 
     def add(self, block: dict[str, Any]) -> None:
         """Writes a finished block through to the disk."""
-        if self._file is not None:
-            self._file.write(json.dumps(block) + "\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+        if self._file is not None and self.path is not None:
+            try:
+                self._file.write(json.dumps(block) + "\n")
+                self._file.flush()
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                raise cannot_write(self.path, error) from error
 
     def close(self) -> None:
         """Ends writing; the file stays."""
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # a full disk: `add` has said so, and the cut-off line is dropped later
+                self._file.close()
         if self._lock is not None:
             self._lock.release()
 
