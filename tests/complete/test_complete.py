@@ -175,7 +175,7 @@ def test_a_type_means_its_things_and_those_of_types_below_it(small_gamma: Gamma)
     kg = KnowledgeGraph.from_triples(facts)
     found = complete(small_gamma, kg, type="place", top=1000).facts
     assert found and all({"Rome", "city", "place"} & {fact.head, fact.tail} for fact in found)
-    with pytest.raises(DataError, match="nothing has the type 'Bob'; the commonest types here: .*city"):
+    with pytest.raises(DataError, match=r"nothing has the type 'Bob'; the commonest types here: .*city"):
         complete(small_gamma, kg, type="Bob")
 
 
