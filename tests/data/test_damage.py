@@ -86,6 +86,7 @@ READ_RIGHT = {
 REFUSED = {
     "an empty file": ("f.tsv", b"", "f.tsv: the file is empty"),
     "only blank lines": ("f.tsv", b"\n \n\r\n", "f.tsv: the file is empty"),
+    "only white space of Unicode": ("f.tsv", "\u2028\u3000\n\u00a0".encode(), "f.tsv: the file is empty"),
     "an empty gzip": ("f.tsv.gz", gzip.compress(b""), "the file is empty"),
     "two columns": ("f.tsv", GOOD + b"Kenya\tborders\n", "f.tsv line 3: expected 3 tab-separated columns .*found 2"),
     "two columns from the start": ("f.tsv", b"Kenya\tborders\n", "line 1: expected 3 tab-separated columns .*found 2"),

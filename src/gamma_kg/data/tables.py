@@ -72,7 +72,8 @@ def read_header_and_rows(opened: Input, kind: str, tally: Tally) -> tuple[list[s
 def _first_chunk(opened: Input, tally: Tally) -> tuple[tuple[int, bytes], Iterator[tuple[int, bytes]]]:
     chunks = line_chunks(opened, tally.options.encoding)
     first = next(chunks, None)
-    while first is not None and not first[1].strip():
+    # By the characters: Unicode has white space that bytes don't know of.
+    while first is not None and not any(line.strip() for _, line in _numbered_lines(first)):
         first = next(chunks, None)
     if first is None:
         raise DataError(f"{opened.name}: the file is empty; expected one triple a line (head, relation, tail)")
