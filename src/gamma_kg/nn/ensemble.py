@@ -6,7 +6,7 @@ B queries, C candidates, U relations that are asked about, R relations and inver
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -49,15 +49,30 @@ class GammaEnsemble(GammaModel):
         candidate_BC: Tensor | None = None,
     ) -> Scores:
         """Mean of the members' scores; the branch weights are those of the first."""
+        return _mean(
+            member.score_entities(edges, own, starts, relation_B, candidate_BC) for member, own in self._each(relations)
+        )
+
+    @torch.no_grad()
+    def score_neighbourhoods(
+        self, edges: EdgeGroups, offset_B1: Tensor, relations: RelationStates, starts: Starts, relation_B: Tensor
+    ) -> Scores:
+        """The same for small graphs side by side."""
+        return _mean(
+            member.score_neighbourhoods(edges, offset_B1, own, starts, relation_B)
+            for member, own in self._each(relations)
+        )
+
+    def _each(self, relations: RelationStates) -> Iterator[tuple[GammaModel, RelationStates]]:
+        """Every member with its own part of the relation states."""
         widths = [member.config.dim for member in self._models()]
-        parts = relations.state_URD.split(widths, dim=-1)
-        found = [
-            member.score_entities(
-                edges, RelationStates(part.contiguous(), relations.which_B), starts, relation_B, candidate_BC
-            )
-            for member, part in zip(self._models(), parts, strict=True)
-        ]
-        return Scores(torch.stack([scores.score_BC for scores in found]).mean(0), found[0].weight_BCK)
+        for member, part in zip(self._models(), relations.state_URD.split(widths, dim=-1), strict=True):
+            yield member, RelationStates(part.contiguous(), relations.which_B)
 
     def _models(self) -> list[GammaModel]:
         return [member for member in self.members if isinstance(member, GammaModel)]
+
+
+def _mean(parts: Iterable[Scores]) -> Scores:
+    found = list(parts)
+    return Scores(torch.stack([scores.score_BC for scores in found]).mean(0), found[0].weight_BCK)
