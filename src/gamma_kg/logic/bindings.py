@@ -19,7 +19,7 @@ from gamma_kg.logic.project import Projector
 from gamma_kg.logic.traverse import IntArray, traverse
 
 # So many of a set's best members are tried as the entity that an answer came by.
-CANDIDATES = 16
+CANDIDATES = 8
 
 
 @dataclass(frozen=True)
