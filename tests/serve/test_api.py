@@ -12,6 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg import ask as ask_question
 from gamma_kg.serve import schemas
 
 
@@ -122,6 +123,38 @@ def test_the_neighbourhood_is_given_as_groups_and_as_a_picture(client: TestClien
     picture = client.get("/v1/graphs/family/neighbourhood.svg", params={"name": "Ann"})
     assert picture.headers["content-type"] == "image/svg+xml"
     assert "Ann" in " ".join(ElementTree.fromstring(picture.text).itertext())
+
+
+def test_a_question_with_several_steps_is_answered_as_by_the_library(
+    client: TestClient, family: KnowledgeGraph, small_gamma: Gamma
+) -> None:
+    question = "SELECT ?x { <Ann> <married to> ?y . ?y <father of> ?x } LIMIT 3"
+    found = client.post("/v1/graphs/family/ask", json={"question": question}).json()
+    schemas.AskResponse.model_validate(found)
+    expected = ask_question(family, question, small_gamma)
+    assert [(a["name"], a["probability"], a["bindings"]) for a in found["answers"]] == [
+        (a.name, pytest.approx(a.probability, abs=1e-6), a.bindings) for a in expected
+    ]
+    lists = client.post(
+        "/v1/graphs/family/ask", json={"question": ["Ann", ["married to", "father of"]], "top_k": 3, "only_new": True}
+    ).json()["answers"]
+    assert len(lists) == 3 and not any(a["follows"] for a in lists)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("SELECT ?x ?y { ?x <mother of> ?y }", "one free variable"),
+        ("SELECT ?x { <Anna> <mother of> ?x }", "no entity is named"),
+        (["Ann", ["mother of"] * 21], "may have 20 steps here, this one has 21"),
+        ([[]], "is no chain"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_refused_with_a_reason(
+    client: TestClient, question: object, said: str
+) -> None:
+    refused = client.post("/v1/graphs/family/ask", json={"question": question})
+    assert 400 <= refused.status_code < 500 and said in refused.json()["detail"]
 
 
 def test_reasons_are_those_of_the_library_and_change_when_a_fact_is_gone(

@@ -68,7 +68,7 @@ def ask(
     With `only_new`, answers that follow from the graph are left out; with `why`, each predicted step is explained.
     `local` as for `predict`: on a large graph each step is computed around the set that it starts from.
     """
-    formula, limit = _understood(question)
+    formula, limit = understood(question)
     top_k = top_k or limit or TOP_K
     if top_k < 1:
         raise DataError(f"top_k must be at least 1, got {top_k}")
@@ -90,7 +90,8 @@ def ask(
     ]
 
 
-def _understood(question: str | Formula | list[Any] | tuple[Any, ...]) -> tuple[Formula, int | None]:
+def understood(question: str | Formula | list[Any] | tuple[Any, ...]) -> tuple[Formula, int | None]:
+    """The formula of a question by names, and how many answers it wants if it says so."""
     if isinstance(question, Formula):
         return question, None
     if isinstance(question, str):

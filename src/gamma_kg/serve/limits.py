@@ -18,6 +18,8 @@ class Limits(FrozenConfig):
     upload_bytes: int = Field(64 << 20, ge=1)
     queries: int = Field(256, ge=1)
     """Questions in one call."""
+    steps: int = Field(20, ge=1)
+    """Relations to follow in one question with several steps."""
     results: int = Field(1000, ge=1)
     """Answers of one question, names of one search, facts of one job."""
     jobs: int = Field(16, ge=1)

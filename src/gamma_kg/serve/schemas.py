@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -128,6 +128,31 @@ class Answers(Record):
 
 class PredictResponse(Record):
     results: list[Answers]
+
+
+class AskRequest(Record):
+    question: Annotated[str, Field(min_length=1, max_length=10_000), AfterValidator(_readable)] | list[Any] = Field(
+        description="SPARQL (SELECT ?x WHERE { … }) or a nested list of names as in the BetaE files."
+    )
+    top_k: int = Field(10, ge=1)
+    only_new: bool = Field(False, description="Leave out answers that follow from the graph as it is.")
+
+
+class AskedStep(Fact):
+    known: bool = Field(description="The graph holds this fact; else it is predicted.")
+    probability: float
+
+
+class AskedAnswer(Record):
+    name: str
+    probability: float
+    follows: bool = Field(description="From the facts of the graph, without prediction.")
+    bindings: dict[str, str] = Field(description="The best entity for every inner variable.")
+    steps: list[AskedStep]
+
+
+class AskResponse(Record):
+    answers: list[AskedAnswer]
 
 
 class ExplainRequest(Fact):

@@ -7,12 +7,14 @@ import tempfile
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from gamma_kg.complete import Completion, complete
 from gamma_kg.errors import DataError, GammaError
 from gamma_kg.explain import Explanation
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.logic.ask import Answer, ask, understood
+from gamma_kg.logic.formula import Along, walk
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.models import NamedModel
 from gamma_kg.predicting.predictor import Prediction, Query
@@ -109,6 +111,20 @@ class Service:
                     without=without,
                 )
             )
+        )
+
+    async def ask(self, graph: HostedGraph, question: str | list[Any], *, top_k: int, only_new: bool) -> list[Answer]:
+        """Answers to a question with several steps: SPARQL, or a nested list of names."""
+        gamma = self.model.scorer
+        if not isinstance(gamma, Gamma):
+            raise DataError(f"{self.model.name} can't answer questions with several steps; serve a GAMMA model")
+        formula, limit = await asyncio.to_thread(understood, question)  # parsing may take a moment
+        steps = sum(isinstance(part, Along) for part in walk(formula))
+        if steps > self.limits.steps:
+            raise DataError(f"a question may have {self.limits.steps} steps here, this one has {steps}")
+        top_k = min(top_k, limit or top_k, self.limits.results)
+        return await self.in_time(
+            self.thread.call(lambda: ask(graph.kg, formula, gamma, top_k=top_k, only_new=only_new))
         )
 
     def start_complete(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gamma_kg.complete import Completion
+from gamma_kg.logic.ask import Answer as Asked
 from gamma_kg.predicting.predictor import Prediction
 from gamma_kg.serve import schemas
 from gamma_kg.serve.facts import degree, facts_of, groups_of
@@ -64,6 +65,21 @@ def neighbourhood(graph: HostedGraph, name: str, shown: int = NEIGHBOURS_SHOWN) 
         for g in groups_of(graph.kg, index, shown)
     ]
     return schemas.Neighbourhood(name=graph.kg.entities[index], groups=groups)
+
+
+def asked(found: Asked) -> dict[str, Any]:
+    """As in `schemas.AskedAnswer`."""
+    steps = [
+        {"head": s.head, "relation": s.relation, "tail": s.tail, "known": s.known, "probability": s.probability}
+        for s in found.steps
+    ]
+    return {
+        "name": found.name,
+        "probability": found.probability,
+        "follows": found.follows,
+        "bindings": found.bindings,
+        "steps": steps,
+    }
 
 
 def answer(prediction: Prediction) -> dict[str, Any]:

@@ -33,6 +33,19 @@ def routes(service: Service) -> APIRouter:
         }
         return Response(json.dumps(body, ensure_ascii=False).encode(), media_type="application/json")
 
+    @api.post(
+        "/graphs/{graph}/ask",
+        response_model=schemas.AskResponse,
+        responses=responses(400, 404, 413, 422, 429, 503),
+    )
+    async def ask(graph: str, request: schemas.AskRequest) -> Response:
+        """Answers to a question with several steps, with the best entity for every variable."""
+        found = await service.ask(
+            service.graphs[graph], request.question, top_k=request.top_k, only_new=request.only_new
+        )
+        body = {"answers": [views.asked(answer) for answer in found]}
+        return Response(json.dumps(body, ensure_ascii=False).encode(), media_type="application/json")
+
     async def explained(graph: str, request: schemas.ExplainRequest) -> Explanation:
         return await service.explain(
             service.graphs[graph],
