@@ -17,10 +17,12 @@ import re
 import runpy
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tomllib
+import urllib.request
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
@@ -157,6 +159,12 @@ def _without_numbers(text: str) -> str:
 
 
 def _gamma(arguments: list[str], patch: pytest.MonkeyPatch) -> None:
+    if arguments[0] == "serve" and "--help" not in arguments:
+        _serve_and_end(arguments)
+        return
+    if arguments[0] == "mcp" and "--help" not in arguments:
+        _process([sys.executable, "-m", "gamma_kg", *arguments])  # its client says nothing and goes away
+        return
     patch.setattr(sys, "argv", ["gamma", *arguments])
     with pytest.raises(SystemExit) as stop:
         main()
@@ -190,8 +198,22 @@ def _pinned_torch() -> str:
     return next(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch=="))
 
 
+def _serve_and_end(arguments: list[str]) -> None:
+    """Starts the server as a process, looks at its page, and ends it as an operator would."""
+    words = [sys.executable, "-m", "gamma_kg", *arguments, "--port", "0"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        line = server.stderr.readline()
+        address = re.search(r"http://\S+", line)
+        assert address is not None, line + server.stderr.read()
+        with urllib.request.urlopen(f"{address[0].replace('0.0.0.0', '127.0.0.1')}/readyz", timeout=300) as answer:
+            assert answer.status == 200
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(60) == 0
+
+
 def _process(words: list[str], cwd: Path | None = None) -> None:
-    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr[-2000:]}"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 # Words of a synopsis, such as `gamma predict GRAPH --head H`. DIR… and RUN are what commands before them made.
 PLACEHOLDERS = {
     "GRAPH": ["demo"],
+    "GRAPH…": ["demo"],
     "H": ["Kenya"],
     "R": ["member of"],
     "T": ["African Union"],

@@ -14,6 +14,8 @@ from fastapi import FastAPI
 from gamma_kg.errors import ConfigError
 from gamma_kg.serve.service import Service
 
+BACKLOG = 2048  # callers that may knock before they are let in
+
 
 class GracefulServer(uvicorn.Server):
     """Tells the service when the end begins, so that streams which would go on for ever end too."""
@@ -24,7 +26,8 @@ class GracefulServer(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._service.announce_stop()
-        super().handle_exit(sig, frame)
+        # A second signal means now. An end that was asked for is a success: the signal is not raised again afterwards.
+        self.force_exit, self.should_exit = self.should_exit, True
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -34,6 +37,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
+        listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
         raise ConfigError(f"can't listen at {host} port {port}: {error.strerror or error}; try --port 0") from error
