@@ -74,6 +74,16 @@ def test_an_rdflib_graph_keeps_iris_labels_and_prefixes() -> None:
     assert part.entities.identifier(part.entity_id("Köln")) == "http://e.org/a"
 
 
+def test_restrictions_of_an_rdflib_graph_are_relations() -> None:
+    graph = rdflib.Graph().parse(
+        data="""@prefix e: <http://e.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . e:M a owl:Class ; rdfs:subClassOf
+        [ a owl:Restriction ; owl:onProperty e:hasTopping ; owl:someValuesFrom e:Tomato ] .""",
+        format="turtle",
+    )
+    assert ("e:M", "e:hasTopping", "e:Tomato") in KnowledgeGraph.from_rdflib(graph)
+
+
 def test_a_networkx_graph_gives_relations_from_attributes_keys_or_a_default() -> None:
     directed = networkx.MultiDiGraph()
     directed.add_edge(1, 2, key="k")

@@ -29,6 +29,9 @@ def encode_rdflib(graph: Any, **choices: Any) -> EncodedTriples:
             continue
         collector.add(subject, predicate, object_)  # type: ignore[arg-type]
     collector.flush()
+    if tally.ontology is not None:
+        note = tally.ontology.finish(encoder)
+        tally.notes.extend([note] if note else [])
     collector.add_prefixes({prefix: str(iri) for prefix, iri in graph.namespaces()})
     if encoder.num_triples == 0:
         raise DataError(f"the rdflib graph: no triples found ({tally.report(0)})")
