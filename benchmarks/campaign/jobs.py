@@ -6,9 +6,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 GAMMA = (sys.executable, "-m", "gamma_kg")
 # What may lie beside a result while nobody writes: locks are files, and stay.
@@ -60,14 +61,19 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def _comparable(file: Path) -> bytes:
-    """The bytes of a result but for clocks: a log tells when things happened, and that may differ."""
-    if file.suffix not in (".jsonl", ".json") or "log" not in file.name:
+    """The bytes of a result but for clocks: how long something took may differ."""
+    if file.suffix != ".json":
         return file.read_bytes()
-    records = [json.loads(line) for line in file.read_text().splitlines()]
-    return json.dumps([{k: v for k, v in r.items() if k not in CLOCKS} for r in records]).encode()
+    return json.dumps(_without_clocks(json.loads(file.read_text()))).encode()
 
 
-CLOCKS = ("seconds", "time", "steps_per_second", "samples_per_second", "waited")
+def _without_clocks(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {key: _without_clocks(value) for key, value in found.items() if key not in CLOCKS}
+    return [_without_clocks(value) for value in found] if isinstance(found, list) else found
+
+
+CLOCKS = ("seconds", "time", "started", "finished", "queries_per_second")
 
 
 def prepare(folder: Path) -> None:
@@ -102,7 +108,7 @@ checkpoint_steps = 5
 log_steps = 5
 seed = 3
 [[phases]]
-sampler = "whole"
+sampler = "full"
 batch_size = 4
 negatives = 8
 """
@@ -114,5 +120,3 @@ JOBS: tuple[Job, ...] = (
     Job("index", ("index", "facts.tsv", "--out", "g.gamma"), ("g.gamma",)),
     Job("pretrain", ("pretrain", "run.toml", "--out", "run"), ("run/checkpoints",), ("--resume",)),
 )
-
-Preparation = Callable[[Path], None]

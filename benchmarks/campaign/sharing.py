@@ -67,7 +67,12 @@ def _on_bad_disks(folder: Path, name: str, options: list[str], fill: bool) -> It
                     (bad / "filler").write_bytes(b"x" * _free(bad))
                 moved = Job(job.name, _onto(job, bad), job.results, job.again)
                 code, said = moved.finish(place)
-                left = sorted(path.name for path in bad.rglob("*") if path.is_file() and path.name != "filler")
+                left = sorted(
+                    str(path.relative_to(bad))
+                    for path in bad.rglob("*")
+                    # Hidden is what a next run goes on with.
+                    if path.is_file() and path.name != "filler" and not str(path.relative_to(bad)).startswith(".")
+                )
                 left = [name for name in left if not name.endswith(".lock")]
                 line.expect(code == 2, f"exit code {code}: {said[-300:]}")
                 line.expect("Traceback" not in said and len(said.strip().splitlines()) < 6, f"said {said[-400:]}")

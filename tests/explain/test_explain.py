@@ -13,7 +13,7 @@ import torch
 
 from gamma_kg import DataError, Gamma, KnowledgeGraph
 from gamma_kg.demo import demo_graph, demo_split
-from gamma_kg.explain.asked import Asked, Standing
+from gamma_kg.explain.asked import Asked, Piece, Standing
 from gamma_kg.explain.beam import best_walks
 from gamma_kg.explain.deciding import Decision, deciding_facts
 from gamma_kg.explain.gradients import edge_gradients
@@ -22,6 +22,13 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.encoder import relation_of_queries
+
+
+def asked_on(gamma: Gamma, kg: KnowledgeGraph, fact: tuple[int, int, int], piece: Piece | None = None) -> Asked:
+    with torch.no_grad():
+        relation_graph = kg.relation_graph_as(gamma.config.relation_graph)
+        relations = gamma.model.relation_states(relation_graph, kg.edges.inverse, torch.tensor([fact[1]]))
+    return Asked(gamma.model, kg, fact, relations, piece=piece)
 
 
 def weighted_score(gamma: Gamma, kg: KnowledgeGraph, asked: Asked, weight_TE: torch.Tensor) -> torch.Tensor:
@@ -48,7 +55,7 @@ def test_edge_gradients_are_those_of_weights_on_messages(family: KnowledgeGraph,
     gamma = Gamma.from_config(GammaConfig(dim=8, num_layers=3, attention_dim=6, branches=branches), seed=1)
     gamma.model.double()
     fact = family.entity_id("Ann"), family.relation_id("mother of"), family.entity_id("Finn")
-    asked = Asked(gamma.model, family, fact)
+    asked = asked_on(gamma, family, fact)
     found_TE = edge_gradients(gamma.model, asked.edges, asked.relations, *fact)
     weight_TE = torch.ones(3, asked.edges.num_edges, dtype=torch.float64, requires_grad=True)
     score = weighted_score(gamma, family, asked, weight_TE)
@@ -224,8 +231,8 @@ def test_a_cause_that_is_spread_is_said_to_be_so() -> None:
 
 def test_the_only_fact_of_an_entity_is_named_as_what_decides(small_gamma: Gamma, family: KnowledgeGraph) -> None:
     found = small_gamma.explain(family, head="Finn", relation="lives in", tail="Bob", num_facts=20)
-    asked = Asked(
-        small_gamma.model, family, (family.entity_id("Finn"), family.relation_id("lives in"), family.entity_id("Bob"))
+    asked = asked_on(
+        small_gamma, family, (family.entity_id("Finn"), family.relation_id("lives in"), family.entity_id("Bob"))
     )
     triples = {
         (family.entities[h], family.relations[r], family.entities[t]): (h, r, t) for h, r, t in family.triples.tolist()
@@ -241,7 +248,7 @@ def test_with_all_facts_kept_nothing_changes_and_with_none_no_path_is_left(
     small_gamma: Gamma, family: KnowledgeGraph
 ) -> None:
     fact = family.entity_id("Ann"), family.relation_id("mother of"), family.entity_id("Finn")
-    asked = Asked(small_gamma.model, family, fact)
+    asked = asked_on(small_gamma, family, fact)
     everything = [tuple(triple) for triple in family.triples.tolist()]
     assert asked.with_only(everything).score == pytest.approx(asked.standing.score, abs=1e-6)
     assert asked.with_only([]).score == pytest.approx(asked.without(everything).score, abs=1e-6)
@@ -268,3 +275,24 @@ def test_a_neighbourhood_is_drawn_with_hostile_names_as_text() -> None:
     words = " ".join(root.itertext())
     assert "</svg><b>" in words and "<script>" in words and "and 9 more" in words
     assert not [element for element in root.iter() if element.tag.endswith("script")]
+
+
+def test_a_local_explanation_is_that_of_the_local_answer(demo: tuple[Gamma, KnowledgeGraph]) -> None:
+    gamma, kg = demo
+    for local in (300, 1000):
+        question = {"head": "Kenya", "relation": "borders"}
+        best = gamma.predict(kg, **question, top_k=1, local=local, rules=False)[0]
+        found = gamma.explain(kg, **question, tail=best.name, local=local, num_paths=2, num_facts=2)
+        assert found.local == local and not found.is_outside
+        assert found.score == pytest.approx(best.score, abs=1e-4) and found.rank == 1
+        assert found.paths and found.facts
+    whole = gamma.explain(kg, **question, tail=best.name, local="off", num_paths=1, num_facts=1)
+    assert whole.local is None and whole.score != pytest.approx(found.score, abs=1e-4)
+
+
+def test_an_answer_outside_of_the_neighbourhood_is_said_to_be_so(demo: tuple[Gamma, KnowledgeGraph]) -> None:
+    gamma, kg = demo
+    found = gamma.explain(kg, head="Kenya", relation="borders", tail="Norway", local=20)
+    assert found.is_outside and found.paths == () and found.facts == ()
+    assert "not among the 20 facts around Kenya" in found.text()
+    ElementTree.fromstring(found.svg())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gamma_kg.cli.predict import ModelOption, RulesOption
+from gamma_kg.cli.predict import LocalOption, ModelOption, RulesOption
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.cli.saying import say
 from gamma_kg.errors import DataError, did_you_mean
@@ -29,6 +29,7 @@ def explain(
     json_: Annotated[bool, typer.Option("--json", help="JSON on stdout, nothing else.")] = False,
     rules: RulesOption = True,
     model: ModelOption = None,
+    local: LocalOption = "auto",
 ) -> None:
     """Show the paths from head to tail that speak for a fact, and which facts it rests on."""
     from gamma_kg import Gamma
@@ -42,7 +43,9 @@ def explain(
     if not isinstance(gamma, Gamma):
         raise DataError(f"--model {model}: a baseline has no paths to explain; give a checkpoint, or leave it out")
     kg = reading.graph(graph)
-    found = gamma.explain(kg, head=head, relation=relation, tail=tail, num_paths=paths, num_facts=facts)
+    found = gamma.explain(
+        kg, head=head, relation=relation, tail=tail, num_paths=paths, num_facts=facts, rules=rules, local=local
+    )
     if out is None:
         print(found.json() if json_ else shown_lines(found.text()))
         return

@@ -6,6 +6,7 @@ of relations stays as it is. N entities, E edges, T layers, K branches.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ from gamma_kg.explain.gradients import edge_gradients
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.starts import Starts
+from gamma_kg.kernels.growth import grow
+from gamma_kg.nn.answers import Answers, Background, LocalAnswers, WholeAnswers
 from gamma_kg.nn.model import GammaModel, RelationStates
 
 Triple = tuple[int, int, int]
@@ -32,78 +35,117 @@ class Standing(NamedTuple):
     rank: int
 
 
+class Piece(NamedTuple):
+    """The neighbourhood that a local answer is computed on: at most so many triples; the rest is background."""
+
+    triples: int
+    background: Background
+
+
 class Asked:
-    """The query (head, relation, ?) and the answer in question, with the edges it is computed on."""
+    """The query (head, relation, ?) and the answer in question, with the edges it is computed on.
+
+    Facts are named by the graph's own ids, whether the edges are those of the whole graph or of a neighbourhood.
+    """
 
     def __init__(
         self,
         model: GammaModel,
         kg: KnowledgeGraph,
         fact: Triple,
+        relations: RelationStates,
         gone: Iterable[Triple] = (),
+        piece: Piece | None = None,
         rivals_less: Tensor | None = None,
     ) -> None:
-        self._model, self._kg, self.fact = model, kg, fact
-        self.edges = self._less(kg.edges, [fact, *gone])
-        with torch.no_grad():
-            relation_B = torch.tensor([fact[1]])
-            relation_graph = kg.relation_graph_as(model.config.relation_graph)
-            self.relations: RelationStates = model.relation_states(relation_graph, kg.edges.inverse, relation_B)
-        self._rival_N = torch.ones(kg.num_entities, dtype=torch.bool)
-        self._rival_N[kg.answers(fact[0], fact[1])] = False
-        if rivals_less is not None:
-            self._rival_N[rivals_less] = False
-        self._rival_N[fact[2]] = True
-        score_N, weight_NK = self._scores(self.edges)
-        self.standing = self._standing(score_N)
+        self._model, self._kg, self.fact, self.relations = model, kg, fact, relations
+        self._device, self._piece = relations.state_URD.device, piece
+        self._entity_M: Tensor | None = None  # of each node, where the edges are those of a neighbourhood
+        self._place: dict[int, int] | None = None
+        edges = kg.edges
+        if piece is not None:
+            hood = grow(kg.edges, torch.tensor([fact[0]]), piece.triples)
+            edges, self._entity_M = hood.edges, hood.entity_N
+            self._place = {entity: place for place, entity in enumerate(hood.entity_N.tolist())}
+        known = kg.answers(fact[0], fact[1])
+        # Nobody that the answer is not ranked against: known answers, and what predict would not show.
+        less = known if rivals_less is None else torch.cat((known, rivals_less)).unique()
+        self._no_rival = less[less != fact[2]]
+        self.edges = edges.without(self._positions(edges, [fact, *gone]))
+        self.answers = self._answers(self.edges)
+        self.standing = self._standing(self.answers)
+        weight_1K = self.answers.weights(torch.tensor([fact[2]]))
         num = model.config.num_branches
-        self.branch_weights = [1 / num] * num if weight_NK is None else weight_NK[fact[2]].tolist()
+        self.branch_weights: list[float] = [1 / num] * num if weight_1K is None else weight_1K[0].tolist()
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the answer is not in the neighbourhood, so that no path leads to it."""
+        return self._place is not None and self.fact[2] not in self._place
 
     def without(self, triples: Iterable[Triple]) -> Standing:
         """How the answer stands when these facts are gone too."""
-        return self._standing(self._scores(self._less(self.edges, list(triples)))[0])
+        return self._standing(self._answers(self.edges.without(self._positions(self.edges, list(triples)))))
 
     def with_only(self, triples: Iterable[Triple]) -> Standing:
         """How the answer stands when these facts are all there is."""
         rest = torch.ones(self.edges.num_edges, dtype=torch.bool)
         rest[self._positions(self.edges, list(triples))] = False
-        return self._standing(self._scores(self.edges.without(rest.nonzero()[:, 0]))[0])
+        return self._standing(self._answers(self.edges.without(rest.nonzero()[:, 0])))
 
     def gradients(self) -> Tensor:
         """Of the answer's score, for a weight on each edge in each layer, (T, E)."""
-        return edge_gradients(self._model, self.edges, self.relations, *self.fact)
+        if self.is_outside:
+            return torch.zeros(self._model.config.num_layers, self.edges.num_edges, dtype=torch.float64)
+        source, relation, answer = self._node(self.fact[0]), self.fact[1], self._node(self.fact[2])
+        return edge_gradients(self._model, self.edges.to(self._device), self.relations, source, relation, answer)
+
+    def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """(entity, relation or inverse, entity) of each edge: what is computed from the last is added at the first."""
+        node, type_, neighbour = (array.numpy() for array in self.edges.slice(0, self.edges.num_edges))
+        if self._entity_M is None:
+            return node, type_, neighbour
+        entity_M = self._entity_M.numpy()
+        return entity_M[node], type_, entity_M[neighbour]
 
     def facts(self) -> NDArray[np.int64]:
         """The fact behind each edge, (E, 3); every fact stands there twice."""
-        node, type_, neighbour = (array.numpy() for array in self.edges.slice(0, self.edges.num_edges))
+        node, type_, neighbour = self.ends()
         is_inverse = type_ >= self._kg.num_relations
         direct = self._kg.direct(torch.from_numpy(type_)).numpy()
         return np.where(
             is_inverse[:, None], np.stack([neighbour, direct, node], 1), np.stack([node, direct, neighbour], 1)
         )
 
-    def _standing(self, score_N: Tensor) -> Standing:
-        answer = self.fact[2]
-        share_N = score_N.double().masked_fill(~self._rival_N, -torch.inf).softmax(0)
-        above = (score_N > score_N[answer]) & self._rival_N
-        return Standing(float(score_N[answer]), float(share_N[answer]), 1 + int(above.sum()))
+    def _standing(self, answers: Answers) -> Standing:
+        score = float(answers.at(torch.tensor([self.fact[2]]))[0])
+        share = math.exp(score - answers.log_total(self._no_rival))
+        return Standing(score, share, answers.rank(self.fact[2], self._no_rival))
 
     @torch.no_grad()
-    def _scores(self, edges: Edges) -> tuple[Tensor, Tensor | None]:
-        starts, relation_B = Starts.single(torch.tensor([self.fact[0]])), torch.tensor([self.fact[1]])
-        scores = self._model.score_entities(edges, self.relations, starts, relation_B)
-        if not bool(scores.score_BC.isfinite().all()):
+    def _answers(self, edges: Edges) -> Answers:
+        starts = Starts.single(torch.tensor([self._node(self.fact[0])]))
+        relation_B = torch.tensor([self.fact[1]], device=self._device)
+        scores = self._model.score_entities(edges.to(self._device), self.relations, starts.to(self._device), relation_B)
+        score_N = scores.score_BC[0].cpu()
+        if not bool(score_N.isfinite().all()):
             head, relation = self._kg.entities[self.fact[0]], self._kg.relations[self.fact[1]]
             raise NonFiniteScoreError(
                 f"the scores for ({head}, {relation}, ?) are not finite (NaN or infinity): there is nothing to explain"
             )
-        return scores.score_BC[0], None if scores.weight_BCK is None else scores.weight_BCK[0]
+        weight_NK = None if scores.weight_BCK is None else scores.weight_BCK[0].cpu()
+        if self._piece is None or self._entity_M is None:
+            return WholeAnswers(score_N, weight_NK)
+        return LocalAnswers(self._piece.triples, self._entity_M, score_N, weight_NK, self._piece.background)
 
-    def _less(self, edges: Edges, triples: list[Triple]) -> Edges:
-        return edges.without(self._positions(edges, triples))
+    def _node(self, entity: int) -> int:
+        return entity if self._place is None else self._place[entity]
 
     def _positions(self, edges: Edges, triples: list[Triple]) -> Tensor:
-        """Where the facts stand among the edges, in both directions."""
+        """Where the facts stand among the edges, in both directions; those outside of the neighbourhood do not."""
+        if self._place is not None:
+            place = self._place
+            triples = [(place[h], r, place[t]) for h, r, t in triples if h in place and t in place]
         head, relation, tail = torch.tensor(triples, dtype=torch.long).reshape(-1, 3).T
         type_ = torch.cat([relation, self._kg.inverse(relation)])
         return edges.find(torch.cat([head, tail]), type_, torch.cat([tail, head]))

@@ -7,7 +7,7 @@ of the graph. Which single facts decide is found by removal alone (`deciding.py`
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
@@ -15,13 +15,13 @@ from torch import Tensor
 
 from gamma_kg.drawing.svg import escape
 from gamma_kg.errors import DataError
-from gamma_kg.explain.asked import Asked, Triple
+from gamma_kg.explain.asked import Asked, Piece, Triple
 from gamma_kg.explain.beam import best_walks
 from gamma_kg.explain.deciding import Cause, Decision, Tested, deciding_facts
 from gamma_kg.explain.picture import draw_html, draw_svg
 from gamma_kg.explain.text import describe
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.nn.model import GammaModel
+from gamma_kg.nn.model import GammaModel, RelationStates
 from gamma_kg.rules.reasons import Reason
 
 BEAM = 8
@@ -87,6 +87,8 @@ class Explanation:
     pairs: tuple[KeyPair, ...]  # only where no single fact decides
     cause: Cause  # what the answer rests on: one fact, two together, many, or none of those tested
     num_tested: int  # facts that were taken out, one at a time
+    local: int | None  # computed on a neighbourhood of at most so many facts; None: on the whole graph
+    is_outside: bool  # the tail is not in that neighbourhood: its score is what the relation usually gives it
     reasons: tuple[Reason, ...] = ()  # rules with their support in the graph, best first
     why_not: str | None = None  # what the graph's own patterns say against it
     calibrated: float | None = None  # the probability fitted to this graph; `probability` is the share of the scores
@@ -128,20 +130,23 @@ def explain(
     branch_names: Iterable[str] = (),
     without: Iterable[tuple[str, str, str]] = (),
     rivals_less: Tensor | None = None,
+    relations: Callable[[int], RelationStates],
+    piece: Callable[[int], Piece | None] = lambda relation: None,
 ) -> Explanation:
     """Explains why `tail` answers (head, relation, ?), on the graph less the facts `without`.
 
     `rivals_less` are entities (ids) that the answer is not ranked against: `predict` would not show them.
+    `relations` gives the relation states for a relation, `piece` the neighbourhood to compute on; None: all of it.
     """
     if num_paths < 1 or num_facts < 0:
         raise DataError(f"ask for at least one path and no negative number of facts, got {num_paths} and {num_facts}")
     fact = kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail)
     known = bool((kg.answers(fact[0], fact[1]) == fact[2]).any())
     gone = [(kg.entity_id(h), kg.relation_id(r), kg.entity_id(t)) for h, r, t in without]
-    asked = Asked(model, kg, fact, gone, rivals_less)
+    asked = Asked(model, kg, fact, relations(fact[1]), gone, piece(fact[1]), rivals_less)
     names = list(branch_names) or [*model.config.branches]
     gradient_TE = asked.gradients().numpy()
-    receiver, type_, sender = (array.numpy() for array in asked.edges.slice(0, asked.edges.num_edges))
+    receiver, type_, sender = asked.ends()
     walks = best_walks(
         receiver, sender, gradient_TE, fact[0], fact[2], beam=BEAM, count=max(MIN_WALKS, 3 * num_paths)
     )  # more than asked for: removal puts them in order
@@ -154,7 +159,9 @@ def explain(
         named = tuple(Step(*_named(kg, triple), way) for triple, way in zip(steps, forward, strict=True))
         paths.append(Path(named, walk.weight, asked.standing.score - asked.without(steps).score))
     paths.sort(key=lambda path: -path.drop)
-    decision = deciding_facts(asked, triples, gradient_TE) if num_facts else Decision("none", [], [], 0)
+    decision = Decision("none", [], [], 0)
+    if num_facts and not asked.is_outside:
+        decision = deciding_facts(asked, triples, gradient_TE)
     return Explanation(
         head=kg.entities[fact[0]],
         relation=kg.relations[fact[1]],
@@ -169,6 +176,8 @@ def explain(
         pairs=tuple(_key_pair(kg, asked, tested) for tested in decision.pairs[:num_facts]),
         cause=decision.cause,
         num_tested=decision.num_tested,
+        local=asked.answers.local,
+        is_outside=asked.is_outside,
     )
 
 

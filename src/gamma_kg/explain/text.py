@@ -26,6 +26,8 @@ def describe(explanation: Explanation) -> str:
     if len(e.branch_weights) > 1:
         shares = ", ".join(f"{name} {weight:.0%}" for name, weight in e.branch_weights.items())
         lines += ["", f"Branches: {shares}"]
+    if e.is_outside:
+        lines += ["", cause_text(e)]
     if e.facts:
         lines += ["", f"{cause_text(e)} The score falls by:"]
         lines += [
@@ -47,6 +49,11 @@ def cause_text(explanation: Explanation) -> str:
     """One sentence: what the answer rests on."""
     e = explanation
     what = "probability" if e.calibrated is None else "share of the scores"
+    if e.is_outside:
+        return (
+            f"The answer is not among the {e.local:,} facts around {e.head}: its score is what the relation "
+            "gives it whatever the head."
+        )
     if e.cause == "one":
         deciding = [fact for fact in e.facts if fact.probability <= e.probability / 2]
         count = "One fact decides" if len(deciding) == 1 else f"Each of {len(deciding)} facts decides"

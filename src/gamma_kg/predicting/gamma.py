@@ -15,15 +15,17 @@ from torch import Tensor
 
 from gamma_kg.errors import CheckpointError
 from gamma_kg.explain import Explanation, explain
+from gamma_kg.explain.asked import Piece
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.starts import Starts
+from gamma_kg.machine.memory import budget
 from gamma_kg.nn.checkpoint import Checkpoint, save_checkpoint
 from gamma_kg.nn.config import GammaConfig, preset
 from gamma_kg.nn.ensemble import GammaEnsemble
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.predicting.background import BackgroundCache
 from gamma_kg.predicting.home import warn_if_elsewhere
-from gamma_kg.predicting.inference import RelationCache, ScoreBatch, score_batches
+from gamma_kg.predicting.inference import RelationCache, ScoreBatch, relation_states, score_batches
 from gamma_kg.predicting.local import local_batches
 from gamma_kg.predicting.predictor import Predictor
 from gamma_kg.predicting.switch import Local, local_triples
@@ -160,14 +162,23 @@ class Gamma(Predictor):
         num_facts: int = 5,
         without: Iterable[tuple[str, str, str]] = (),
         rules: bool = True,
+        local: Local = "auto",
+        memory: str | int | None = None,
     ) -> Explanation:
         """Why the model believes (head, relation, tail): paths, branches, and the facts it rests on.
 
         With facts `without`: what it would believe if these were gone. With `rules`: rules of the graph that speak for
-        the fact, and what its patterns say against it.
+        the fact, and what its patterns say against it. `local` as in `predict`, whose answer this is.
         """
         if isinstance(self.model, GammaEnsemble):
             raise CheckpointError("an ensemble has no single explanation: ask one of its models")
+        model, triples, memory_bytes = self.model, local_triples(kg, local), budget(memory)
+
+        def piece(relation_id: int) -> Piece | None:
+            if triples is None:
+                return None
+            return Piece(triples, self._backgrounds.of(model, kg, relation_id, self._cache, memory_bytes))
+
         fact = kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail)
         found = explain(
             self.model,
@@ -180,6 +191,8 @@ class Gamma(Predictor):
             branch_names=list(self.branch_names),
             without=without,
             rivals_less=rules_of(kg).without(*fact[:2]) if rules else None,
+            relations=lambda r: relation_states(model, kg, torch.tensor([r]), self._cache, memory_bytes),
+            piece=piece,
         )
         found = replace(found, calibrated=self.fact_probability(kg, *fact, rules=rules))
         if not rules:
