@@ -22,7 +22,7 @@ RANKS = {
             ("__init__",),
             ("logic",),
             ("complete", "evaluation"),
-            ("training", "report"),
+            ("training", "report", "distributed"),
             ("bench",),
             ("serve",),
             ("cli",),

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gamma_kg.distributed.batch import GammaBatch
     from gamma_kg.errors import CheckpointError, ConfigError, DataError, GammaError, UnknownNameError
     from gamma_kg.graph.graph import KnowledgeGraph
     from gamma_kg.logic.ask import Answer, ask
@@ -23,6 +24,7 @@ __all__ = [
     "ConfigError",
     "DataError",
     "Gamma",
+    "GammaBatch",
     "GammaConfig",
     "GammaError",
     "KnowledgeGraph",
@@ -37,6 +39,7 @@ _HOME = {
     "entity": "logic.formula",
     **dict.fromkeys(("CheckpointError", "ConfigError", "DataError", "GammaError", "UnknownNameError"), "errors"),
     "Gamma": "predicting.gamma",
+    "GammaBatch": "distributed.batch",
     "GammaConfig": "nn.config",
     "KnowledgeGraph": "graph.graph",
     "Prediction": "predicting.predictor",

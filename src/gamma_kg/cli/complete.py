@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gamma_kg.cli.fitting import fit
-from gamma_kg.cli.predict import LocalOption, MemoryOption, ModelOption, RulesOption
+from gamma_kg.cli.predict import LocalOption, MemoryOption, ModelOption, RayOption, RulesOption, WorkersOption
 from gamma_kg.cli.progress import progress_bar
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.cli.saying import say
@@ -21,6 +21,7 @@ from gamma_kg.io.shown import shown
 
 if TYPE_CHECKING:
     from gamma_kg.complete import Fact
+    from gamma_kg.distributed.parts import Parts
 
 # Fitting probabilities may take this part of a budget, so that facts are found too.
 CALIBRATION_SHARE = 0.3
@@ -71,6 +72,8 @@ def complete(
     model: ModelOption = None,
     memory: MemoryOption = None,
     local: LocalOption = "auto",
+    ray: RayOption = None,
+    workers: WorkersOption = None,
 ) -> None:
     """Propose the most probable missing facts of the whole graph. Can be stopped with Ctrl-C and taken up again."""
     from gamma_kg.complete import complete as complete_graph
@@ -88,6 +91,8 @@ def complete(
         raise DataError("--assert is for files of RDF: give --out FILE (.nt or .ttl)")
     if review is not None and review.suffix != ".html":
         raise ConfigError(f"--review: wanted a file that ends in .html, got {review}")
+    if ray is not None and (out is None or budget is not None):
+        raise DataError("--ray wants --out FILE, and no --budget: it can be stopped and taken up again")
     kg = reading.graph(graph)
     wanted: dict[str, Any] = {
         "relations": relations,
@@ -103,21 +108,28 @@ def complete(
         fit(gamma, kg, local, rules, None if seconds is None else CALIBRATION_SHARE * seconds)
     left = None if seconds is None else max(0.0, seconds - (time.monotonic() - started))
     journal = None if out is None else out.with_name(out.name + ".progress")
-    with progress_bar("completing", "queries", left) as progress:
-        found = complete_graph(
-            gamma,
-            kg,
-            **wanted,
-            budget_seconds=left,
-            journal=journal,
-            rules=rules,
-            progress=progress,
-            on_interrupt="return",
-            memory=memory,
-            local=local,
-        )
+    options: dict[str, Any] = {"rules": rules, "memory": memory, "local": local}
+    parts: Parts | None = None
+    if ray is not None and out is not None:
+        from gamma_kg.cli.on_ray import complete_on_ray
+
+        found, parts = complete_on_ray(graph, kg, model, gamma, out, ray, workers, options, **wanted)
+    else:
+        with progress_bar("completing", "queries", left) as progress:
+            found = complete_graph(
+                gamma,
+                kg,
+                **wanted,
+                **options,
+                budget_seconds=left,
+                journal=journal,
+                progress=progress,
+                on_interrupt="return",
+            )
     if out is not None:
         write_rows(out, (asdict(fact) for fact in found.facts), kg, asserted=assert_)
+        if parts is not None:
+            parts.remove()
     if review is not None:
         from gamma_kg.complete.review import write_review
 

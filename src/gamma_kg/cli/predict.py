@@ -31,6 +31,10 @@ RulesOption = Annotated[
     bool,
     typer.Option("--rules/--no-rules", help="Leave out what contradicts the patterns of the graph's own facts."),
 ]
+RayOption = Annotated[
+    str | None, typer.Option("--ray", help="Work on Ray: `local`, or the address of a cluster that runs.")
+]
+WorkersOption = Annotated[int | None, typer.Option(min=1, help="How many Ray workers; one a core if left out.")]
 LocalOption = Annotated[
     str,
     typer.Option(
@@ -75,6 +79,8 @@ def predict(
     rules: RulesOption = True,
     memory: MemoryOption = None,
     local: LocalOption = "auto",
+    ray: RayOption = None,
+    workers: WorkersOption = None,
 ) -> None:
     """Give two of --head, --relation and --tail; the third is predicted and ranked. Or give a file of --queries."""
     from gamma_kg.errors import DataError
@@ -84,12 +90,16 @@ def predict(
     from gamma_kg.predicting.switch import basis, local_triples
 
     asked: list[tuple[str, Query]] = []
+    options: dict[str, Any]
     complaints: list[str] | None = [] if reading.skip_bad_lines else None
     if queries is not None:
         if not (head is None and relation is None and tail is None):
             raise DataError("give either --queries or --head, --relation, --tail, not both")
         asked = read_queries(queries, complaints=complaints)
-    if out is not None:
+    if ray is not None:
+        if queries is None or out is None or assert_:
+            raise DataError("--ray answers a file of --queries into a folder of Parquet files: --out FOLDER")
+    elif out is not None:
         check_ending(out, asserted=assert_)
     elif assert_:
         raise DataError("--assert is for files of RDF: give --out FILE (.nt or .ttl)")
@@ -101,6 +111,12 @@ def predict(
     gamma = resolve_model(model).scorer
     if calibrate and gamma.calibration(kg, local, rules) is None:
         fit(gamma, kg, local, rules, None)
+    if ray is not None and out is not None:
+        from gamma_kg.cli.on_ray import predict_queries
+
+        options = {"top_k": top_k, "include_known": include_known, "rules": rules, "memory": memory, "local": local}
+        predict_queries(graph, kg, model, gamma, [query for _, query in asked], out, ray, workers, options)
+        return
     if out is not None:
         asked = asked or [("the query", (head, relation, tail))]
         with progress_bar("predicting", "queries") as progress:
@@ -119,7 +135,7 @@ def predict(
             )
         say(f"{count:,} answers to {len(asked):,} queries in {out}, from {basis(local_triples(kg, local))}")
         return
-    options: dict[str, Any] = {
+    options = {
         "top_k": top_k, "include_known": include_known, "rules": rules, "memory": memory, "local": local
     }  # fmt: skip
     if queries is not None:

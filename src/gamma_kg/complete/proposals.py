@@ -104,11 +104,11 @@ def complete(
         max_per_relation=max_per_relation,
     )
     started = time.monotonic()
-    queries = choice.about(kg, choose_queries(kg, rules_of(kg).slots, np.array(choice.relations, dtype=np.int64)))
+    queries = promising_queries(kg, choice)
     record = Journal(journal, run_fingerprint(model, kg, local, **choice.record(), rules=rules))
     found: list[Found] = [tuple(fact) for block in record.blocks for fact in block["facts"]]
     asked = sum(block["queries"] for block in record.blocks)
-    finder = _Finder(model, kg, rules, memory, local)
+    finder = Finder(model, kg, rules, memory, local)
     finder.seen.update(fact[:3] for fact in found)
     was_interrupted = False
     try:
@@ -134,11 +134,20 @@ def complete(
         record.remove()
     else:
         record.close()
+    return Completion(listed(kg, choice, found), asked, len(queries), time.monotonic() - started, was_interrupted)
+
+
+def promising_queries(kg: KnowledgeGraph, choice: Choice) -> NDArray[np.int64]:
+    """The queries (source, relation id) that a completion asks, most promising first, [n, 2]."""
+    return choice.about(kg, choose_queries(kg, rules_of(kg).slots, np.array(choice.relations, dtype=np.int64)))
+
+
+def listed(kg: KnowledgeGraph, choice: Choice, found: Sequence[Found]) -> list[Fact]:
+    """The facts to show, by name, most probable first."""
     ordered = sorted(found, key=lambda fact: (-fact[3], -fact[4], fact[:3]))
-    listed = [
+    return [
         Fact(kg.entities[h], kg.relations[r], kg.entities[t], p, score) for h, r, t, p, score in choice.listed(ordered)
     ]
-    return Completion(listed, asked, len(queries), time.monotonic() - started, was_interrupted)
 
 
 def best_fitting(answers: Answers, fits_N: Tensor, without: Tensor, count: int) -> Tensor:
@@ -152,7 +161,7 @@ def best_fitting(answers: Answers, fits_N: Tensor, without: Tensor, count: int) 
         wanted *= 4
 
 
-class _Finder:
+class Finder:
     """Turns queries into facts that fit, are not known, and hold from both ends."""
 
     def __init__(

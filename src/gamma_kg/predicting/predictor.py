@@ -230,6 +230,12 @@ class Predictor(ABC):
         keep(self._calibration_path(kg, triples, rules), found)
         return found
 
+    def adopt_calibration(
+        self, kg: KnowledgeGraph, calibration: Calibration, local: Local = "auto", rules: bool = True
+    ) -> None:
+        """Use what another process found with the same model for the same graph."""
+        self._calibrations.setdefault(kg, {})[local_triples(kg, local), rules] = calibration
+
     def calibration(self, kg: KnowledgeGraph, local: Local = "auto", rules: bool = True) -> Calibration | None:
         """What `calibrate` found for this graph, now or earlier; None if it was never called."""
         triples = local_triples(kg, local)
