@@ -73,7 +73,7 @@ class TrainConfig(FrozenConfig):
     model_options: dict[str, Any] = Field(default_factory=dict)
     """Options of `GammaConfig` that differ from the preset."""
     init: str | None = None
-    """A .safetensors checkpoint to start from; random weights when None."""
+    """Weights to start from: a name such as gamma-1, or a checkpoint; random ones when None."""
     graphs: tuple[str, ...] = ("fb15k237", "wn18rr", "codex-m")
     """Graphs to train on: names of the catalogue (their train triples), or paths to files of triples."""
     phases: tuple[Phase, ...] = (Phase(),)

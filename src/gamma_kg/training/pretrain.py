@@ -6,8 +6,8 @@ from pathlib import Path
 
 from gamma_kg.errors import ConfigError
 from gamma_kg.machine.processes import join_processes
-from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.model import GammaModel
+from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.graphs import load_graphs, provenance
 from gamma_kg.training.loop import Outcome, Trainer
@@ -27,7 +27,7 @@ def run_config(
         validate = validator(splits, config.validation_limit) if config.validation else None
         described = provenance(graphs)
         if config.init is not None:
-            described["init"] = load_checkpoint(config.init).provenance
+            described["init"] = load_one(config.init).provenance
         trainer = Trainer(
             config,
             [named.graph for named in graphs],
@@ -45,7 +45,7 @@ def initial_model(config: TrainConfig) -> GammaModel | None:
     """The model of the checkpoint that the config starts from; None for random weights."""
     if config.init is None:
         return None
-    checkpoint = load_checkpoint(config.init)
+    checkpoint = load_one(config.init)
     if config.model_options or config.model != "gamma":
         wanted = config.gamma_config
         if wanted.relation_graph == "pairs":
