@@ -94,3 +94,37 @@ def test_without_a_standard_error_descriptor_2_is_left_alone(
     with panics_held_back():
         os.write(2, b"a file of somebody")
         assert capfd.readouterr().err == "a file of somebody"
+
+
+def test_sizes_that_would_end_the_process_are_refused(tmp_path: Path) -> None:
+    """A page that claims more values than its column: polars asks for the memory, and nothing catches that."""
+    pl.DataFrame({"h": ["a", "b"], "r": ["r", "r"], "t": ["b", "c"]}).write_parquet(tmp_path / "f.parquet")
+    whole = (tmp_path / "f.parquet").read_bytes()
+    claims = [b"\x15\x04", b"\x15\x0b"]  # field 1 of a page's head: 2 values (zigzag), and -6
+    changed = 0
+    for at in range(4, len(whole) - 8):
+        if whole[at : at + 2] == claims[0]:
+            (tmp_path / "f.parquet").write_bytes(whole[:at] + claims[1] + whole[at + 2 :])
+            try:
+                read_triples(tmp_path / "f.parquet")
+            except DataError as error:
+                changed += "it claims -6 where at most" in str(error)
+    assert changed
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd"])
+def test_files_of_other_writers_are_sound(tmp_path: Path, version: str, compression: str) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    count = 30_000
+    names = [f"entity {'x' * (i % 50)} {i}" for i in range(count)]
+    columns = {"head": names, "relation": ["r"] * count, "tail": names[::-1], "list": [[i, i] for i in range(count)]}
+    parquet.write_table(
+        arrow.table(columns),
+        tmp_path / "f.parquet",
+        data_page_version=version,
+        compression=compression,
+        row_group_size=7_000,
+        data_page_size=4_000,
+    )
+    assert len(read_triples(tmp_path / "f.parquet").triples) == count

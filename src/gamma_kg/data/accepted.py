@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from gamma_kg.data.columns import ROLES
 from gamma_kg.data.formats import find_format
-from gamma_kg.data.frames import refusing_damage
+from gamma_kg.data.frames import refusing_damage, scan_parquet
 from gamma_kg.data.options import ReadOptions
 from gamma_kg.data.streams import line_chunks, open_input, refuse_foreign
 from gamma_kg.data.write_back import AcceptedFact
@@ -49,7 +47,7 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         kind = find_format(opened, path, ReadOptions())
         if kind == "parquet":
             with refusing_damage(opened.name):
-                frame = pl.read_parquet(io.BytesIO(opened.stream.read()))
+                frame = scan_parquet(opened, None).collect()
             yield from ((f"{path} row {i}", row) for i, row in enumerate(frame.iter_rows(named=True), 1))
             return
         refuse_foreign(opened)

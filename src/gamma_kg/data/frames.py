@@ -14,6 +14,7 @@ from gamma_kg.data.columns import ROLES, by_choice, of_frame
 from gamma_kg.data.encoder import TripleEncoder
 from gamma_kg.data.options import Tally
 from gamma_kg.data.panics import panics_held_back
+from gamma_kg.data.parquet_check import check_parquet
 from gamma_kg.data.streams import Input
 from gamma_kg.errors import DataError
 
@@ -44,9 +45,16 @@ def read_parquet(opened: Input, path: Path | None, encoder: TripleEncoder, tally
 
 def scan_parquet(opened: Input, path: Path | None) -> pl.LazyFrame:
     """A Parquet file that is not read yet."""
-    lazy_from = path if path is not None and not opened.is_packed else BytesIO(opened.stream.read())
+    if path is not None and not opened.is_packed:
+        with path.open("rb") as file:
+            check_parquet(opened.name, file)
+        with refusing_damage(opened.name):
+            return pl.scan_parquet(path)
+    content = BytesIO(opened.stream.read())
+    check_parquet(opened.name, content)
+    content.seek(0)
     with refusing_damage(opened.name):
-        return pl.scan_parquet(lazy_from)
+        return pl.scan_parquet(content)
 
 
 def _roles(lazy: pl.LazyFrame, names: Sequence[str], where: str, tally: Tally) -> pl.LazyFrame:

@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from gamma_kg.data.columns import ROLES, by_header_names
 from gamma_kg.data.formats import find_format
-from gamma_kg.data.frames import refusing_damage
+from gamma_kg.data.frames import refusing_damage, scan_parquet
 from gamma_kg.data.options import ReadOptions
 from gamma_kg.data.streams import Input, line_chunks, open_input, refuse_foreign
 from gamma_kg.errors import DataError, UnknownNameError
@@ -194,7 +192,7 @@ def _rows(opened: Input, kind: str, complaints: list[str] | None) -> Iterator[tu
     """(where it stands, cells) of every row; the first one may be a header, and is one in Parquet."""
     if kind == "parquet":
         with refusing_damage(opened.name):
-            frame = pl.read_parquet(io.BytesIO(opened.stream.read()))
+            frame = scan_parquet(opened, None).collect()
         yield opened.name, list(frame.columns)
         yield from ((f"{opened.name} row {i}", list(row)) for i, row in enumerate(frame.iter_rows(), 1))
         return
