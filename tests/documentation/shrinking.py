@@ -35,6 +35,7 @@ MORE = {
     ("gamma", "develop"): ["--triples", "3"],
     ("gamma", "bench"): ["--rounds", "1"],
     ("gamma", "complete"): ["--budget", "2s"],
+    ("python", "benchmarks/train_queries.py"): ["--steps", "1", "--minutes", "0.2"],
     ("python", "benchmarks/completion_precision.py"): ["--seconds", "0.5"],
     ("python", "benchmarks/time_by_size.py"): ["--sizes", "500", "--queries", "1"],
 }

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from gamma_kg import ConfigError, DataError, Gamma, KnowledgeGraph, UnknownNameError, ask, entity
 from gamma_kg.cli import app
+from gamma_kg.logic.predicted import StepOptions, steps_of
 
 
 def test_what_follows_comes_first_with_facts_as_steps(family: KnowledgeGraph, small_gamma: Gamma) -> None:
@@ -94,3 +95,10 @@ def test_the_command_answers_in_a_table_and_in_json() -> None:
     assert len(lines) == 2 and first["follows"] and first["steps"][0]["relation"] == "has capital"
     bad = CliRunner().invoke(app, ["ask", "demo", '["Kenya", ["borders"'])
     assert isinstance(bad.exception, DataError) and "no JSON" in str(bad.exception)
+
+
+def test_weights_trained_on_queries_are_bundled_with_how_they_take_a_step(family: KnowledgeGraph) -> None:
+    trained = Gamma.from_pretrained("queries")
+    assert trained.provenance["trained_for"] == "queries" and steps_of(trained) == StepOptions()
+    (answer,) = ask(family, entity("Ann").along("married to", "father of"), trained, only_new=True, top_k=1)
+    assert not answer.follows and 0 < answer.probability < 1
