@@ -15,8 +15,6 @@ from gamma_kg.complete import complete
 from gamma_kg.predicting.query_files import answers_in_order
 
 pytest.importorskip("ray", reason="Ray is an extra: pip install 'gamma-kg[ray]'")
-# Ray warns about its own ways and leaves sockets open; that is not ours to mend.
-pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_a_killed_worker_changes_nothing(tmp_path: Path, family: KnowledgeGraph, small_gamma: Gamma) -> None:

@@ -6,6 +6,7 @@ import json
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from gamma_kg.graph.store import index as indexing
 from gamma_kg.graph.store import sort
 from gamma_kg.graph.store.facts import verify_store
 from gamma_kg.graph.store.index import index_files
-from gamma_kg.graph.store.layout import HEADER, ArrayFolder
+from gamma_kg.graph.store.layout import HEADER, ArrayFolder, Header
 from gamma_kg.graph.store.names import StoredNames, write_names
 from gamma_kg.io.lock import locked
 
@@ -248,3 +249,11 @@ def test_edges_sorted_in_parts_are_those_sorted_at_once(
     assert count == len(distinct)
     for name in EDGE_ARRAYS[:-1]:
         assert folder.map(f"edges.{name}").tolist() == getattr(expected, name).tolist(), name
+
+
+def test_a_store_that_lacks_an_array_is_refused(store: Path) -> None:
+    header = Header.read(store)
+    arrays = {name: facts for name, facts in header.arrays.items() if name != "relations.pairs.neighbour"}
+    replace(header, arrays=arrays).write(store)
+    with pytest.raises(DataError, match=r"an array is missing \(relations\.pairs\.neighbour\)"):
+        KnowledgeGraph.open(store)

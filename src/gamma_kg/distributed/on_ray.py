@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -176,6 +177,13 @@ def _run(
 @contextmanager
 def _connected(address: str, workers: int | None) -> Iterator[tuple[Any, int]]:
     """Ray Data, and how many actors to use. A local Ray is ended again; one that runs already goes on."""
+    with warnings.catch_warnings():
+        # Ray's own parts use each other in ways that it warns of; nobody here can mend that.
+        warnings.simplefilter("ignore")
+        yield from _ray_data(address, workers)
+
+
+def _ray_data(address: str, workers: int | None) -> Iterator[tuple[Any, int]]:
     try:
         ray: Any = import_module("ray")
         import_module("ray.data")

@@ -163,6 +163,8 @@ class ArrayFolder:
         self.arrays[array.name] = array.close()
 
     def map(self, name: str) -> AnyArray:
+        if name not in self.arrays:
+            raise DataError(f"{self.path}: an array is missing ({name}); index the graph again")
         return map_array(self.path / f"{name}.bin", self.arrays[name])
 
 
