@@ -126,7 +126,7 @@ def read_result(path: Path) -> dict[str, Any]:
     """A result file; anything else is a `DataError`."""
     try:
         result = json.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} can't be read as a result of `gamma evaluate`: {error}") from None
     if not isinstance(result, dict) or result.get("format") != FORMAT:
         raise DataError(f"{path} is no result of `gamma evaluate` (format {FORMAT!r} expected)")

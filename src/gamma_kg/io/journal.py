@@ -69,7 +69,7 @@ class Journal:
         for line in lines:
             try:
                 found.append(json.loads(line))
-            except ValueError:
+            except (ValueError, RecursionError):
                 break
         if not found or not isinstance(found[0], dict):
             raise DataError(f"{path}: not the record of an earlier run; delete it to start anew")

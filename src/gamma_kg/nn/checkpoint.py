@@ -117,7 +117,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     try:
         config = GammaConfig.parse(json.loads(metadata["config"]), where=str(path))
         provenance = json.loads(metadata.get("provenance", "{}"))
-    except (KeyError, json.JSONDecodeError, ConfigError) as error:
+    except (KeyError, ValueError, RecursionError, ConfigError) as error:
         raise CheckpointError(f"{path} has a config that this version can't read: {error}") from None
     return Checkpoint(config, weights, provenance, metadata.get("version", ""))
 

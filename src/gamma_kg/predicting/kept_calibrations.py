@@ -40,7 +40,7 @@ def kept(path: Path) -> Calibration | None:
     """What was written there; None if nothing was, or it is damaged."""
     try:
         return Calibration.from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

@@ -182,7 +182,7 @@ def read_options(path: str | Path, seen: tuple[Path, ...] = ()) -> dict[str, Any
         options = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise ConfigError(f"can't read the config {path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
     base = options.pop("base", None)
     return options if base is None else {**read_options(path.parent / base, (*seen, path.resolve())), **options}

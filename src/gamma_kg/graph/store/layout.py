@@ -66,7 +66,7 @@ class Header:
             told = json.loads(path.read_bytes())
         except FileNotFoundError:
             raise DataError(_no_header(store)) from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise DataError(f"{path}: can't be read ({error}); index the graph again") from None
         if not isinstance(told, dict) or told.get("format") != FORMAT:
             raise DataError(f"{path}: not the header of a graph; a store is made by `gamma index`")
