@@ -18,6 +18,8 @@ MAX_VALUES_PER_BYTE = 10_000
 MAX_UNPACKED_PER_BYTE = 10_000
 HEAD_BYTES = 1 << 14
 MAX_DEPTH = 12
+# What our own reading runs into when the bytes are not what they should be.
+MISREAD = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError, struct.error)
 
 
 class _UnsoundError(Exception):
@@ -30,7 +32,7 @@ def check_parquet(name: str, file: BinaryIO) -> None:
         for count, limit in _claims(file):
             if not 0 <= count <= limit:
                 raise _UnsoundError(f"it claims {count:,} where at most {limit:,} can be")
-    except (_UnsoundError, IndexError, KeyError, TypeError, AttributeError, struct.error, OverflowError) as error:
+    except (_UnsoundError, *MISREAD) as error:
         reason = error if isinstance(error, _UnsoundError) else "its inside can't be decoded"
         raise DataError(f"{name}: not a sound Parquet file ({reason}); get the file again") from None
 
