@@ -33,6 +33,7 @@ MORE = {
     ("gamma", "ablate"): ["--set", "steps=1", "--set", "seeds=[0]", "--set", "limit=2"],
     ("gamma", "evaluate"): ["--out", "runs/results"],
     ("gamma", "develop"): ["--triples", "3"],
+    ("gamma", "adapt"): ["--minutes", "0.004"],
     ("gamma", "bench"): ["--rounds", "1"],
     ("gamma", "complete"): ["--budget", "2s"],
     ("python", "benchmarks/train_queries.py"): ["--steps", "1", "--minutes", "0.2"],

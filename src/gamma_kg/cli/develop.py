@@ -10,7 +10,10 @@ import typer
 
 
 def develop(
-    models: Annotated[list[str], typer.Argument(help="Checkpoints, or names such as bundled, gamma-1, frequency.")],
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(help="Checkpoints, or names such as gamma-2, frequency; else the bundled ones."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results; what is there is not ranked again.")] = Path(
         "runs/development"
     ),
@@ -26,7 +29,7 @@ def develop(
     from gamma_kg.predicting.models import resolve_model
 
     found = {}
-    for name in models:
+    for name in models or ["bundled"]:
         named = resolve_model(None if name == "bundled" else name)
         label = name if named.name == Path(name).stem and name in found else named.name
         say = (lambda line, label=label: print(f"{label}  {line}", file=sys.stderr)) if sys.stderr.isatty() else None
