@@ -66,7 +66,7 @@ class Server:
         return self._process.wait(120)
 
 
-def write_questions(server: Server, graph: str, path: Path, count: int = 5000) -> None:
+def write_questions(server: Server, graph: str, path: Path, count: int) -> None:
     """Random questions, one JSON body a line."""
     generator = random.Random(0)
     relations = [r["name"] for r in server.get(f"/v1/graphs/{graph}/relations?limit=1000")]  # type: ignore[attr-defined]
@@ -99,6 +99,7 @@ def main() -> None:
     parser.add_argument("--callers", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--batches", type=int, nargs="+", default=[64, 1])
     parser.add_argument("--soak", type=float, default=0.0, help="Seconds of 64 callers at the end, for the memory.")
+    parser.add_argument("--distinct", type=int, default=5000, help="Different questions that callers choose from.")
     parser.add_argument("--options", default="", help="Further options of gamma serve.")
     given = parser.parse_args()
     print("| batch | callers | requests/s | p50 ms | p95 ms | p99 ms | errors | resident MB |")
@@ -108,7 +109,7 @@ def main() -> None:
         for batch in given.batches:
             server = Server(given.graph, ["--batch", str(batch), "--queue", "1024", *shlex.split(given.options)])
             graph = server.get("/v1/graphs")["graphs"][0]["id"]  # type: ignore[index]
-            write_questions(server, graph, questions)
+            write_questions(server, graph, questions, given.distinct)
             script.write_text(SCRIPT % (questions, f"/v1/graphs/{graph}/predict"))
             measure(server, script, 8, min(3, given.seconds))  # so that everything has been used once
             runs = [(callers, given.seconds) for callers in given.callers]
