@@ -28,7 +28,6 @@ from gamma_kg.serve.turn import Turn
 Known = Literal["exclude", "include", "only"]
 Triple = tuple[str, str, str]
 Result = TypeVar("Result")
-CALIBRATION_FACTS = 200  # as `gamma complete` hides
 # A question for answers of one type asks for more and more until enough are of it, up to so many.
 MOST_LOOKED_AT = 20_000
 
@@ -59,6 +58,19 @@ class Service:
         self.jobs = Jobs(limits.jobs)
         self._folder = tempfile.TemporaryDirectory(prefix="gamma-serve-")
         self.is_stopping = False
+        for graph in graphs:
+            self._note_calibration(graph)
+
+    def host(self, title: str, kg: KnowledgeGraph) -> HostedGraph:
+        """Adds an uploaded graph."""
+        graph = self.graphs.add(title, kg, is_uploaded=True)
+        self._note_calibration(graph)
+        return graph
+
+    def _note_calibration(self, graph: HostedGraph) -> None:
+        """Probabilities that were fitted to this graph at another time count from the start."""
+        kept = self.model.scorer.calibration(graph.kg)
+        graph.calibration = None if kept is None else str(kept)
 
     @property
     def folder(self) -> Path:
@@ -173,7 +185,7 @@ class Service:
 
         def work(job: Job) -> str:
             predictor = JobPredictor(self.model.scorer, self._turn, job.check)
-            found = str(predictor.calibrate(graph.kg, max_hidden=CALIBRATION_FACTS))
+            found = str(predictor.calibrate(graph.kg, progress=job.progress))
             graph.calibration = found
             return found
 

@@ -36,7 +36,7 @@ async def take_in(service: Service, file: UploadFile) -> HostedGraph:
         kg = await service.in_time(anyio.to_thread.run_sync(_read, str(path), title + ending, service.limits.facts))
     finally:
         path.unlink(missing_ok=True)
-    return service.graphs.add(title, kg, is_uploaded=True)
+    return service.host(title, kg)
 
 
 def name_and_ending(filename: str) -> tuple[str, str]:
