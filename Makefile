@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 NATIVE := CMakeLists.txt $(wildcard src/csrc/*)
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test lint docs sanitized clean
 
 demo: $(VENV)/.installed
 	$(BIN)/gamma demo
@@ -23,6 +23,16 @@ lint: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/mkdocs build --strict
+
+# The kernels' tests with a native module that reports reads and writes outside their arrays, and what the language leaves undefined.
+sanitized: $(VENV)/.installed-dev
+	cmake -S . -B build/sanitized -DCMAKE_BUILD_TYPE=Release -DGAMMA_SANITIZE=address,undefined -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+	cmake --build build/sanitized -j
+	rm -rf build/sanitized/package && mkdir -p build/sanitized/package && cp -r src/gamma_kg build/sanitized/package/
+	rm -f build/sanitized/package/gamma_kg/_native*.so && cp build/sanitized/_native*.so build/sanitized/package/gamma_kg/
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	PYTHONPATH=$(CURDIR)/build/sanitized/package $(BIN)/python -m pytest tests/kernels
 
 # torch first and by its exact version: what depends on torch would otherwise bring the newest CUDA build along.
 $(VENV)/.torch: constraints.txt
