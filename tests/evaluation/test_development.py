@@ -15,7 +15,7 @@ from gamma_kg.predicting.models import NamedModel, resolve_model
 class Reversing:
     """Answers every query with the entities that stand at its other end."""
 
-    def scores(self, kg, source_Q, relation_Q, memory=None):
+    def scores(self, kg, source_Q, relation_Q, memory=None, local="off"):
         scores = torch.zeros(len(source_Q), kg.num_entities)
         for row, (source, relation) in enumerate(zip(source_Q.tolist(), kg.inverse(relation_Q).tolist(), strict=True)):
             scores[row, kg.answers(source, relation)] = 1.0

@@ -11,6 +11,8 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.growth import grow
 from gamma_kg.predicting import background as background_file
 from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers, make_background
+from gamma_kg.predicting.baselines import frequency_scorer
+from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.inference import RelationCache, relation_states
 from gamma_kg.predicting.predictor import Query
 from gamma_kg.predicting.query_files import answer_queries
@@ -105,6 +107,14 @@ def test_auto_goes_by_the_counts_of_the_graph() -> None:
     sparse, dense = triples_for(10**6, 10**6, "auto"), triples_for(10**5, 2 * 10**6, "auto")
     assert sparse is not None and dense is not None and sparse < dense
     assert basis(None) == "the whole graph" and "8,000" in basis(8000) and "sample" in basis(8000, True)
+
+
+def test_baselines_know_whole_graphs_only(town: KnowledgeGraph) -> None:
+    frequency = frequency_scorer()
+    assert {p.local for p in frequency.predict(town, head="e7", relation="r1", local=20)} == {None}
+    frequency.calibrate(town, max_hidden=20, local=20)
+    assert frequency.calibration(town, "off") is not None
+    assert run_fingerprint(frequency, town, 20) == run_fingerprint(frequency, town, "off")
 
 
 @pytest.mark.parametrize("wrong", ["yes", "0", -5, "1.5"])

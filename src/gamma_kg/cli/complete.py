@@ -81,7 +81,7 @@ def complete(
     from gamma_kg.errors import DataError
     from gamma_kg.io.rows import check_ending, identified, write_json_lines, write_rows
     from gamma_kg.predicting.models import resolve_model
-    from gamma_kg.predicting.switch import basis, local_triples
+    from gamma_kg.predicting.switch import basis
 
     started = time.monotonic()
     seconds = None if budget is None else parse_budget(budget)
@@ -144,7 +144,7 @@ def complete(
     if not found.is_finished and out is None:
         rest = "; with --out FILE the same command would go on from here"
     stopped = "stopped; " if found.was_interrupted else ""
-    on = basis(local_triples(kg, local))
+    on = basis(gamma.triples(kg, local))
     say(f"{stopped}{len(found.facts):,} facts{where}; {asked}, answered from {on}{rest}")
     if found.was_interrupted:
         raise typer.Exit(130)

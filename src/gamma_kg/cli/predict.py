@@ -87,7 +87,7 @@ def predict(
     from gamma_kg.io.rows import check_ending, identified, write_json_lines, write_tsv
     from gamma_kg.predicting.models import resolve_model
     from gamma_kg.predicting.query_files import answer_queries, answers_in_order, known_queries, read_queries
-    from gamma_kg.predicting.switch import basis, local_triples
+    from gamma_kg.predicting.switch import basis
 
     asked: list[tuple[str, Query]] = []
     options: dict[str, Any]
@@ -133,7 +133,7 @@ def predict(
                 asserted=assert_,
                 local=local,
             )
-        say(f"{count:,} answers to {len(asked):,} queries in {out}, from {basis(local_triples(kg, local))}")
+        say(f"{count:,} answers to {len(asked):,} queries in {out}, from {basis(gamma.triples(kg, local))}")
         return
     options = {
         "top_k": top_k, "include_known": include_known, "rules": rules, "memory": memory, "local": local

@@ -26,7 +26,7 @@ from gamma_kg.nn.answers import Answers
 from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.odds import End, FactOdds, from_log_odds, log_odds
 from gamma_kg.predicting.predictor import Predictor
-from gamma_kg.predicting.switch import Local, local_triples
+from gamma_kg.predicting.switch import Local
 from gamma_kg.rules import rules_of
 from gamma_kg.rules.slots import choose_queries
 
@@ -174,7 +174,7 @@ class Finder:
         # Many facts share their other end (every athlete's sport), so its answers are kept for a while.
         self._other_ends: OrderedDict[tuple[int, int], End] = OrderedDict()
         # A neighbourhood is small; the whole graph has a score and some branch weights per entity.
-        is_whole = local_triples(kg, local) is None
+        is_whole = model.triples(kg, local) is None
         self._bytes = 4 * (1 + len(model.branch_names)) * (kg.num_entities if is_whole else LOCAL_ENTITIES)
         self._has_loops = _loops(kg)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from gamma_kg.evaluation.strata import STRATIFIERS, stratify
 from gamma_kg.machine.memory import peak_memory_mb
 from gamma_kg.machine.processes import Processes
 from gamma_kg.predicting.background import FAR
+from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.models import NamedModel
 from gamma_kg.predicting.switch import Local, rules, triples_for
 
@@ -100,6 +101,8 @@ def evaluate_benchmark(
 ) -> dict[str, Any]:
     """The result record of one graph. With `out`, a finished graph is not ranked again, an unfinished one goes on."""
     processes, progress = processes or Processes(), progress or Progress()
+    if not isinstance(model.scorer, Gamma):  # baselines know whole graphs only
+        options = replace(options, local="off")
     task = options.task_on(benchmark)
     key = result_key(
         model=model.hash,

@@ -6,7 +6,7 @@ from typing import Any
 
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.predicting.predictor import Predictor
-from gamma_kg.predicting.switch import Local, local_triples
+from gamma_kg.predicting.switch import Local
 
 
 def run_fingerprint(
@@ -17,7 +17,7 @@ def run_fingerprint(
     return {
         "graph": kg.fingerprint(),
         "model": model.fingerprint(),
-        "local": local_triples(kg, local),
+        "local": model.triples(kg, local),
         "rules": rules,
         "calibration": None if calibration is None else calibration.digest(),
         **options,

@@ -143,6 +143,9 @@ class Gamma(Predictor):
         found: Adapted = import_module("gamma_kg.training.adapt").adapt(self, kg, minutes=minutes, **options)
         return found
 
+    def triples(self, kg: KnowledgeGraph, local: Local) -> int | None:
+        return local_triples(kg, local)
+
     def fingerprint(self) -> str:
         """sha256 over config and weights: the same for the same model, wherever its file lies."""
         digest = hashlib.sha256(self.config.model_dump_json().encode())

@@ -23,7 +23,7 @@ from gamma_kg.predicting.frames import Predictions, predict_frame
 from gamma_kg.predicting.inference import ScoreBatch
 from gamma_kg.predicting.kept_calibrations import calibration_path, keep, kept
 from gamma_kg.predicting.odds import FactOdds
-from gamma_kg.predicting.switch import Local, local_triples, said
+from gamma_kg.predicting.switch import Local, said
 from gamma_kg.rules import are_sought, rules_of
 
 Query = tuple[str | None, str | None, str | None]  # head, relation, tail; the one to be predicted is None
@@ -71,6 +71,10 @@ class Predictor(ABC):
         `local`: from the neighbourhood of each source ("off": never, "auto": where the graph is large, a number: of
         so many triples), or from the whole graph. A predictor without neighbourhoods takes the whole graph.
         """
+
+    def triples(self, kg: KnowledgeGraph, local: Local) -> int | None:
+        """The budget that `local` means for answers of this predictor; None: they come from the whole graph."""
+        return None
 
     @abstractmethod
     def fingerprint(self) -> str:
@@ -214,7 +218,7 @@ class Predictor(ABC):
         From then on answers for `kg` with this `local` and `rules` carry these probabilities, in this program and,
         as they are written down, in every later one (`predicting/kept_calibrations.py`).
         """
-        triples = local_triples(kg, local)  # of the whole graph: without some facts, "auto" might mean something else
+        triples = self.triples(kg, local)  # of the whole graph: without some facts, "auto" might mean something else
         score_queries = partial(self.score_batches, local=said(triples))
         found = calibrate(
             score_queries,
@@ -234,11 +238,11 @@ class Predictor(ABC):
         self, kg: KnowledgeGraph, calibration: Calibration, local: Local = "auto", rules: bool = True
     ) -> None:
         """Use what another process found with the same model for the same graph."""
-        self._calibrations.setdefault(kg, {})[local_triples(kg, local), rules] = calibration
+        self._calibrations.setdefault(kg, {})[self.triples(kg, local), rules] = calibration
 
     def calibration(self, kg: KnowledgeGraph, local: Local = "auto", rules: bool = True) -> Calibration | None:
         """What `calibrate` found for this graph, now or earlier; None if it was never called."""
-        triples = local_triples(kg, local)
+        triples = self.triples(kg, local)
         known = self._calibrations.setdefault(kg, {})
         if (triples, rules) not in known:
             known[triples, rules] = kept(self._calibration_path(kg, triples, rules))
