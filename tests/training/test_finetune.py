@@ -5,11 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gamma_kg import KnowledgeGraph
 from gamma_kg.errors import DataError
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.predicting.gamma import Gamma
+from gamma_kg.training.errors import TrainingError
 from gamma_kg.training.finetune import RESULT, finetune_config, load_start, load_target, run_finetune, split_off
+from gamma_kg.training.run_folder import RunFolder
 
 SMALL = GammaConfig(dim=8, num_layers=3, attention_dim=8)
 
@@ -28,6 +31,20 @@ def test_a_file_of_triples_gives_its_own_validation_triples(family_folder: Path)
     assert len(valid) == round(0.05 * len(together))
     assert len(train) + len(valid) == len(together) == 149
     assert {tuple(row) for row in target.validation.known.tolist()} == together
+
+
+def test_a_store_is_as_good_as_the_file_it_was_made_of(family_folder: Path, tmp_path: Path) -> None:
+    KnowledgeGraph.from_file(family_folder / "train.txt").save(tmp_path / "family.gamma")
+    stored, read = load_target(str(tmp_path / "family.gamma")), load_target(str(family_folder / "train.txt"))
+    assert np.array_equal(stored.judged.queries, read.judged.queries)
+    assert np.array_equal(stored.training.graph.triples, read.training.graph.triples)
+
+
+def test_a_second_run_in_a_folder_is_refused(family_folder: Path, start: Path, tmp_path: Path) -> None:
+    target, config = load_target(str(family_folder)), finetune_config(load_target(str(family_folder)))
+    with RunFolder(tmp_path / "run").locked(), pytest.raises(TrainingError, match="another process"):
+        run_finetune(target, load_start(start), config.with_options(steps=1, device="cpu"), tmp_path / "run")
+    assert not (tmp_path / "run" / "config.json").exists()
 
 
 def test_what_is_split_off_occurs_elsewhere_too() -> None:

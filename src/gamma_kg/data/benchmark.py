@@ -22,7 +22,7 @@ from gamma_kg.data.catalog import Dataset, Protocol, cache_folder, catalog, data
 from gamma_kg.data.options import FORMATS
 from gamma_kg.data.pykeen_sets import PREFIX, pykeen_folder
 from gamma_kg.data.read import read_triples
-from gamma_kg.data.vocabulary import Vocabulary
+from gamma_kg.data.vocabulary import Names, Vocabulary
 from gamma_kg.errors import DataError, did_you_mean
 
 SPLITS = ("train", "valid", "test")
@@ -42,8 +42,8 @@ class Split:
     graph: IntArray
     queries: IntArray
     known: IntArray
-    entities: Vocabulary
-    relations: Vocabulary
+    entities: Names
+    relations: Names
 
     @property
     def num_entities(self) -> int:

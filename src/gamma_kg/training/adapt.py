@@ -141,8 +141,7 @@ def _adapt(
     graph = TrainingGraph.build("own", parts.train, kg.num_entities, kg.num_relations)
     everything = np.concatenate((parts.train, parts.watched, parts.judged))
     watched, judged = (
-        Split(parts.train, hidden, everything, kg.entities, kg.relations)  # type: ignore[arg-type]
-        for hidden in (parts.watched, parts.judged)
+        Split(parts.train, hidden, everything, kg.entities, kg.relations) for hidden in (parts.watched, parts.judged)
     )
     config = config or adapt_config(len(parts.train), minutes)
     trainer = Trainer(

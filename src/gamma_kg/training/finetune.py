@@ -12,16 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
-from gamma_kg.data.benchmark import Split, file_sha256, load_benchmark
-from gamma_kg.data.catalog import catalog
-from gamma_kg.data.read import read_triples
+from gamma_kg.data.benchmark import Split, load_benchmark
 from gamma_kg.errors import DataError
+from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.sampling import IntArray, TrainingGraph
 from gamma_kg.machine.processes import join_processes
 from gamma_kg.nn.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
-from gamma_kg.training.graphs import NamedGraph, provenance
+from gamma_kg.training.graphs import NamedGraph, hash_of, is_graph_file, provenance
 from gamma_kg.training.judgement import Verdict, judge
 from gamma_kg.training.loop import Outcome, Trainer
 from gamma_kg.training.progress import watchers
@@ -107,14 +106,14 @@ def _keep_the_better(folder: RunFolder, start: Checkpoint, target: Target) -> Ve
 
 
 def load_target(name: str, data_dir: str | Path | None = None, seed: int = 0) -> Target:
-    """A benchmark by name, a folder with train and valid files, or a file of triples."""
+    """A benchmark by name, a folder with train and valid files, a file of triples or a store."""
     path = Path(name).expanduser()
-    if name.casefold() not in catalog() and path.is_file():
-        table = read_triples(path)
-        train, valid = split_off(np.unique(table.triples, axis=0), np.random.default_rng(seed))
-        graph = TrainingGraph.build(path.stem, train, len(table.entities), len(table.relations))
-        split = Split(train, valid, np.concatenate((train, valid)), table.entities, table.relations)
-        return Target(NamedGraph(graph, file_sha256(path)), split)
+    if is_graph_file(name):
+        kg = KnowledgeGraph.from_file(path)
+        train, valid = split_off(np.unique(kg.triples.numpy(), axis=0), np.random.default_rng(seed))
+        graph = TrainingGraph.build(path.stem, train, kg.num_entities, kg.num_relations)
+        split = Split(train, valid, np.concatenate((train, valid)), kg.entities, kg.relations)
+        return Target(NamedGraph(graph, hash_of(path, kg)), split)
     benchmark = load_benchmark(name, data_dir)
     train_split = benchmark.split("train")
     graph = TrainingGraph.build(benchmark.name, train_split.graph, train_split.num_entities, train_split.num_relations)

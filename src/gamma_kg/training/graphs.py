@@ -12,8 +12,9 @@ import torch
 
 from gamma_kg.data.benchmark import file_sha256, load_benchmark
 from gamma_kg.data.catalog import catalog
-from gamma_kg.data.read import read_triples
+from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.sampling import RuleWorlds, TrainingGraph
+from gamma_kg.graph.store.layout import is_store
 from gamma_kg.machine.cpu import cpu_name
 
 
@@ -30,14 +31,25 @@ def load_graph(name: str, data_dir: str | Path | None = None) -> NamedGraph:
     if name == RuleWorlds.name:
         return NamedGraph(RuleWorlds(), "")
     path = Path(name).expanduser()
-    if name.casefold() not in catalog() and path.is_file():
-        table = read_triples(path)
-        graph = TrainingGraph.build(path.name, table.triples, len(table.entities), len(table.relations))
-        return NamedGraph(graph, file_sha256(path))
+    if is_graph_file(name):
+        kg = KnowledgeGraph.from_file(path)
+        graph = TrainingGraph.build(path.name, kg.triples.numpy(), kg.num_entities, kg.num_relations)
+        return NamedGraph(graph, hash_of(path, kg))
     benchmark = load_benchmark(name, data_dir)
     split = benchmark.split("train")
     graph = TrainingGraph.build(benchmark.name, split.graph, split.num_entities, split.num_relations)
     return NamedGraph(graph, benchmark.data_hash("train"))
+
+
+def is_graph_file(name: str) -> bool:
+    """Whether a name means a file of triples or a store, not a benchmark."""
+    path = Path(name).expanduser()
+    return name.casefold() not in catalog() and (path.is_file() or (path.is_dir() and is_store(path)))
+
+
+def hash_of(path: Path, kg: KnowledgeGraph) -> str:
+    """What tells the graph from others: the hash of its file, or of the facts in a store."""
+    return file_sha256(path) if path.is_file() else kg.fingerprint()
 
 
 def load_graphs(names: Iterable[str], data_dir: str | Path | None = None) -> list[NamedGraph]:

@@ -101,6 +101,10 @@ class Trainer:
 
     def run(self, *, resume: bool = False) -> Outcome:
         """Train until the budget is used, a signal comes or validation no longer improves."""
+        with self.folder.locked() if self.processes.is_first else nullcontext():
+            return self._run(resume)
+
+    def _run(self, resume: bool) -> Outcome:
         retain_freed_memory()
         state = self.folder.load_state() if resume else None
         if state is not None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import torch
 from torch import Tensor
 
 from gamma_kg.io.atomic import write_text, write_whole
+from gamma_kg.io.lock import beside, locked
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.errors import TrainingError
 
@@ -44,6 +46,10 @@ class RunFolder:
     @property
     def best_path(self) -> Path:
         return self.path / "best.safetensors"
+
+    def locked(self) -> AbstractContextManager[None]:
+        """The folder for one run alone: two would write over each other's checkpoints."""
+        return locked(beside(self.path), f"the run in {self.path}", error=TrainingError)
 
     def start(self, config: TrainConfig, *, resume: bool) -> None:
         """Make the folder; an old run is only touched to go on with it."""
