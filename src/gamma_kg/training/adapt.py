@@ -66,7 +66,7 @@ def hide_twice(triples: IntArray, rng: np.random.Generator) -> HiddenTwice:
     """Facts whose ends and relation occur in others too are hidden, so that there is something to find them by."""
     triples = np.unique(triples, axis=0)
     ends, relations = np.bincount(triples[:, [0, 2]].ravel()), np.bincount(triples[:, 1])
-    is_spare = (ends[triples[:, 0]] > 2) & (ends[triples[:, 2]] > 2) & (relations[triples[:, 1]] > 2)
+    is_spare = (ends[triples[:, 0]] > 1) & (ends[triples[:, 2]] > 1) & (relations[triples[:, 1]] > 1)
     spare = rng.permutation(np.flatnonzero(is_spare))
     wanted = max(FEWEST_JUDGED, round(HIDDEN_SHARE * len(triples)))
     judged, watched = (min(most, wanted, len(spare) // 4) for most in (MOST_JUDGED, MOST_WATCHED))
