@@ -150,17 +150,23 @@ def test_relation_task_ranks_the_true_relation_among_all(folder, tmp_path):
     known = {tuple(t) for t in split.known.tolist()}
     reciprocal = []
     for head, relation, tail in split.queries.tolist():
-        rows = CountingScorer().scores(split, torch.full((3,), head), torch.arange(3))
+        there = CountingScorer().scores(split, torch.full((3,), head), torch.arange(3))[:, tail]
+        back = CountingScorer().scores(split, torch.full((3,), tail), torch.arange(3, 6))[:, head]
+        score = (there + back) / 2
         rivals = [r for r in range(3) if (head, r, tail) not in known]
-        reciprocal.append(1 / (1 + sum(bool(rows[r, tail] >= rows[relation, tail]) for r in rivals)))
+        reciprocal.append(1 / (1 + sum(bool(score[r] >= score[relation]) for r in rivals)))
     assert result["mrr"] == pytest.approx(np.mean(reciprocal))
     assert result["task"] == "relation" and result["queries"] == 31 and "tail" not in result
-    assert len(scorer.asked) == len(set(scorer.asked)) == 3 * len(np.unique(split.queries[:, 0]))
     evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions(), out=tmp_path)
     assert {path.name for path in tmp_path.glob("*.json")} == {"made.json", "made.relation.json"}
     assert load_runs([tmp_path])[0].results["made"]["task"] == "both"
     with pytest.raises(ConfigError, match="relation"):
         EvaluationOptions(task="relation", by=("halflink",))
+    # Each pair is asked from both ends, for every relation.
+    pairs = {(h, t) for h, _, t in split.queries.tolist()}
+    heads = {h for h, _ in pairs}
+    wanted = {(h, r) for h in heads for r in range(3)} | {(t, r) for _, t in pairs for r in range(3, 6)}
+    assert set(scorer.asked) == wanted
 
 
 def test_killed_run_loses_nothing_that_was_saved(folder, tmp_path, monkeypatch):

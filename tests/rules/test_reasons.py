@@ -61,3 +61,15 @@ def test_the_best_supported_reason_comes_first(cities: KnowledgeGraph) -> None:
 def test_what_is_no_more_than_chance_is_left_out(cities: KnowledgeGraph) -> None:
     assert not any("rock" in reason.text for reason in find(cities, "city 25", "is a", "town"))
     assert find(cities, "thing 1", "knows", "Kenya") == []
+
+
+def test_a_symmetric_relation_gives_one_kind_of_path_whichever_way_it_is_read() -> None:
+    facts = [(f"c{i}", "borders", f"c{(i + 1) % 60}") for i in range(60)]
+    facts += [(tail, relation, head) for head, relation, tail in facts]
+    paths = [
+        r for r in find(KnowledgeGraph.from_triples([*facts, ("c1", "trades with", "c3")]), "c5", "trades with", "c7")
+    ]
+    assert len([reason for reason in paths if reason.kind == "path"]) <= 1
+    kg = KnowledgeGraph.from_triples([*facts, ("c1", "trades with", "c3")])
+    kinds = ReasonFinder(kg)._paths(kg.entity_id("c5"), kg.relation_id("trades with"), kg.entity_id("c7"))
+    assert len(list(kinds)) == 1

@@ -29,10 +29,10 @@ BoolArray = NDArray[np.bool_]
 
 # "Never": the exceptions seen are slips (this share of the facts at most), and the bound leaves no room for more.
 MAX_SLIPS = 0.002
-MAX_REVERSED = 0.1
-MAX_LOOPS = 0.1
-MAX_CYCLIC = 0.1
-MAX_SEVERAL = 0.02
+MAX_REVERSED = 0.04
+MAX_LOOPS = 0.04
+MAX_CYCLIC = 0.04
+MAX_SEVERAL = 0.01
 MIN_SYMMETRIC = 0.8
 
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, fact_of, inverse_of, is_inverse
 from gamma_kg.rules.bounds import at_least
+from gamma_kg.rules.rules import rules_of
 
 IntArray = NDArray[np.int64]
 # How much is looked at around a fact: enough for a share, little enough for a page of a hundred facts.
@@ -51,6 +52,7 @@ class ReasonFinder:
 
     def __init__(self, kg: KnowledgeGraph) -> None:
         self._kg = kg
+        self._is_symmetric = rules_of(kg).patterns.is_symmetric
         self._supports: dict[tuple[int, ...], tuple[int, int]] = {}
 
     def find(self, head: int, relation: int, tail: int, limit: int = 5) -> list[Reason]:
@@ -102,12 +104,14 @@ class ReasonFinder:
         middles: dict[tuple[int, int], list[int]] = {}
         to_tail: dict[int, list[int]] = {}
         for slot, middle in self._facts_of(tail):
-            to_tail.setdefault(middle, []).append(inverse_of(slot, num))
+            to_tail.setdefault(middle, []).append(self._one_way(inverse_of(slot, num)))
         for first, middle in self._facts_of(head):
             if middle in (head, tail):
                 continue
             for second in to_tail.get(middle, ()):
-                middles.setdefault((first, second), []).append(middle)
+                through = middles.setdefault((self._one_way(first), second), [])
+                if middle not in through:
+                    through.append(middle)
         for (first, second), through in middles.items():
             count, of = self._path_support(relation, first, second)
             names = [kg.entities[middle] for middle in through[:SHOWN]]
@@ -122,6 +126,11 @@ class ReasonFinder:
             yield Reason(
                 "path", f"{text} (here through {', '.join(names)}{more})", count, of, tuple(facts), len(through)
             )
+
+    def _one_way(self, slot: int) -> int:
+        """A symmetric relation is the same whichever way it is read."""
+        direct = direct_of(slot, self._kg.num_relations)
+        return direct if self._is_symmetric[direct] else slot
 
     def _link_support(self, relation: int, slot: int) -> tuple[int, int]:
         key = (relation, slot)
