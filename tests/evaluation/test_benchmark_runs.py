@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 
 
-class CountingScorer:
+class CountingPredictor:
     """Scores that depend on the query alone, and a list of what was asked."""
 
     def __init__(self, stop_after: int | None = None, poison: tuple[int, int] | None = None) -> None:
@@ -46,8 +46,8 @@ class CountingScorer:
         return scores
 
 
-def named(scorer: CountingScorer, name: str = "counting") -> NamedModel:
-    return NamedModel(name, name, scorer, "for tests")
+def named(predictor: CountingPredictor, name: str = "counting") -> NamedModel:
+    return NamedModel(name, name, predictor, "for tests")
 
 
 def write_random_folder(folder: Path, num_entities: int, num_train: int, num_test: int) -> Path:
@@ -73,14 +73,14 @@ def folder(tmp_path, monkeypatch):
 
 def test_each_distinct_query_is_scored_once_and_every_triple_ranked_both_ways(folder):
     split = load_benchmark(str(folder)).split("test")
-    scorer, plan = CountingScorer(), QueryPlan.build(split)
-    counts = rank_split(scorer, split, plan)
-    assert len(plan) == 62 and len(scorer.asked) == len(set(scorer.asked)) == plan.num_distinct < 62
+    predictor, plan = CountingPredictor(), QueryPlan.build(split)
+    counts = rank_split(predictor, split, plan)
+    assert len(plan) == 62 and len(predictor.asked) == len(set(predictor.asked)) == plan.num_distinct < 62
     assert counts.is_complete
     known = {tuple(t) for t in split.known.tolist()}
     for i in (0, 17, 40, 61):
         source, relation, answer = int(plan.source[i]), int(plan.relation[i]), int(plan.answer[i])
-        row = CountingScorer().scores(split, torch.tensor([source]), torch.tensor([relation]))[0]
+        row = CountingPredictor().scores(split, torch.tensor([source]), torch.tensor([relation]))[0]
         forward = relation < 3
         rivals = [
             e
@@ -105,22 +105,22 @@ def test_limit_draws_the_same_triples_for_the_same_seed(folder):
 
 def test_result_file_has_the_metrics_and_is_not_computed_again(folder, tmp_path):
     benchmark, out = load_benchmark(str(folder)), tmp_path / "out"
-    first = CountingScorer()
+    first = CountingPredictor()
     result = evaluate_benchmark(benchmark, named(first), EvaluationOptions(), out=out)
     stored = json.loads((out / "made.json").read_text())
     assert stored == json.loads(json.dumps(result))
     assert stored["dataset"] == "made" and 0 < stored["mrr"] <= stored["fair"]["mrr"] <= 1
     assert stored["mrr"] == pytest.approx((stored["tail"]["mrr"] + stored["head"]["mrr"]) / 2)
     assert -1 < stored["amri"] < 1 and stored["queries"] == 62 and stored["seconds"] > 0
-    again = CountingScorer()
+    again = CountingPredictor()
     assert evaluate_benchmark(benchmark, named(again), EvaluationOptions(), out=out) == stored
     assert again.asked == []
 
 
 def test_strata_are_added_to_a_finished_result_without_scoring_again(folder, tmp_path):
     benchmark = load_benchmark(str(folder))
-    evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions(), out=tmp_path)
-    again = CountingScorer()
+    evaluate_benchmark(benchmark, named(CountingPredictor()), EvaluationOptions(), out=tmp_path)
+    again = CountingPredictor()
     result = evaluate_benchmark(benchmark, named(again), EvaluationOptions(by=("halflink",)), out=tmp_path)
     strata = result["by"]["halflink"]
     assert again.asked == [] and sum(stratum["queries"] for stratum in strata.values()) == 62
@@ -130,8 +130,8 @@ def test_strata_are_added_to_a_finished_result_without_scoring_again(folder, tmp
 
 def test_interrupted_graph_goes_on_where_it_stopped(folder, tmp_path):
     benchmark = load_benchmark(str(folder))
-    whole = evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions())
-    stopped, rest = CountingScorer(stop_after=20), CountingScorer()
+    whole = evaluate_benchmark(benchmark, named(CountingPredictor()), EvaluationOptions())
+    stopped, rest = CountingPredictor(stop_after=20), CountingPredictor()
     with pytest.raises(KeyboardInterrupt):
         evaluate_benchmark(benchmark, named(stopped), EvaluationOptions(), out=tmp_path)
     assert not (tmp_path / "made.json").exists()
@@ -144,20 +144,20 @@ def test_interrupted_graph_goes_on_where_it_stopped(folder, tmp_path):
 
 def test_relation_task_ranks_the_true_relation_among_all(folder, tmp_path):
     benchmark = load_benchmark(str(folder))
-    scorer = CountingScorer()
-    result = evaluate_benchmark(benchmark, named(scorer), EvaluationOptions(task="relation"), out=tmp_path)
+    predictor = CountingPredictor()
+    result = evaluate_benchmark(benchmark, named(predictor), EvaluationOptions(task="relation"), out=tmp_path)
     split = benchmark.split("test")
     known = {tuple(t) for t in split.known.tolist()}
     reciprocal = []
     for head, relation, tail in split.queries.tolist():
-        there = CountingScorer().scores(split, torch.full((3,), head), torch.arange(3))[:, tail]
-        back = CountingScorer().scores(split, torch.full((3,), tail), torch.arange(3, 6))[:, head]
+        there = CountingPredictor().scores(split, torch.full((3,), head), torch.arange(3))[:, tail]
+        back = CountingPredictor().scores(split, torch.full((3,), tail), torch.arange(3, 6))[:, head]
         score = (there + back) / 2
         rivals = [r for r in range(3) if (head, r, tail) not in known]
         reciprocal.append(1 / (1 + sum(bool(score[r] >= score[relation]) for r in rivals)))
     assert result["mrr"] == pytest.approx(np.mean(reciprocal))
     assert result["task"] == "relation" and result["queries"] == 31 and "tail" not in result
-    evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions(), out=tmp_path)
+    evaluate_benchmark(benchmark, named(CountingPredictor()), EvaluationOptions(), out=tmp_path)
     assert {path.name for path in tmp_path.glob("*.json")} == {"made.json", "made.relation.json"}
     assert load_runs([tmp_path])[0].results["made"]["task"] == "both"
     with pytest.raises(ConfigError, match="relation"):
@@ -166,14 +166,14 @@ def test_relation_task_ranks_the_true_relation_among_all(folder, tmp_path):
     pairs = {(h, t) for h, _, t in split.queries.tolist()}
     heads = {h for h, _ in pairs}
     wanted = {(h, r) for h in heads for r in range(3)} | {(t, r) for _, t in pairs for r in range(3, 6)}
-    assert set(scorer.asked) == wanted
+    assert set(predictor.asked) == wanted
 
 
 def test_killed_run_loses_nothing_that_was_saved(folder, tmp_path, monkeypatch):
     """A kill gives no chance to save at the end: what was saved on the way must do."""
     monkeypatch.setattr("gamma_kg.evaluation.store.SAVING_SHARE", 1e9)
     benchmark = load_benchmark(str(folder))
-    stopped, rest = CountingScorer(stop_after=20), CountingScorer()
+    stopped, rest = CountingPredictor(stop_after=20), CountingPredictor()
     save = Partial.save
 
     def save_unless_stopped(self):
@@ -190,21 +190,21 @@ def test_killed_run_loses_nothing_that_was_saved(folder, tmp_path, monkeypatch):
 def test_partial_work_of_another_model_is_not_used(folder, tmp_path):
     benchmark = load_benchmark(str(folder))
     with pytest.raises(KeyboardInterrupt):
-        evaluate_benchmark(benchmark, named(CountingScorer(stop_after=20)), EvaluationOptions(), out=tmp_path)
-    other = CountingScorer()
+        evaluate_benchmark(benchmark, named(CountingPredictor(stop_after=20)), EvaluationOptions(), out=tmp_path)
+    other = CountingPredictor()
     result = evaluate_benchmark(benchmark, named(other, "other"), EvaluationOptions(), out=tmp_path)
     assert len(other.asked) == result["distinct_queries"]
 
 
 def test_results_of_another_model_or_other_options_are_refused_until_fresh(folder, tmp_path):
     benchmark = load_benchmark(str(folder))
-    evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions(), out=tmp_path)
+    evaluate_benchmark(benchmark, named(CountingPredictor()), EvaluationOptions(), out=tmp_path)
     with pytest.raises(DataError, match=r"another model.*--out"):
-        evaluate_benchmark(benchmark, named(CountingScorer(), "other"), EvaluationOptions(), out=tmp_path)
+        evaluate_benchmark(benchmark, named(CountingPredictor(), "other"), EvaluationOptions(), out=tmp_path)
     with pytest.raises(DataError, match="other options"):
-        evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions(limit=3), out=tmp_path)
+        evaluate_benchmark(benchmark, named(CountingPredictor()), EvaluationOptions(limit=3), out=tmp_path)
     fresh = evaluate_benchmark(
-        benchmark, named(CountingScorer(), "other"), EvaluationOptions(), out=tmp_path, fresh=True
+        benchmark, named(CountingPredictor(), "other"), EvaluationOptions(), out=tmp_path, fresh=True
     )
     assert json.loads((tmp_path / "made.json").read_text())["model"]["name"] == fresh["model"]["name"] == "other"
 
@@ -212,7 +212,7 @@ def test_results_of_another_model_or_other_options_are_refused_until_fresh(folde
 def test_valid_and_test_results_live_side_by_side(folder, tmp_path):
     benchmark = load_benchmark(str(folder))
     for split in ("test", "valid"):
-        evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions(split=split), out=tmp_path)
+        evaluate_benchmark(benchmark, named(CountingPredictor()), EvaluationOptions(split=split), out=tmp_path)
     assert {path.name for path in tmp_path.glob("*.json")} == {"made.json", "made.valid.json"}
 
 
@@ -224,7 +224,7 @@ def test_non_finite_scores_stop_the_run_and_name_the_query(folder, tmp_path):
     poison = (int(plan.source[at]), int(plan.relation[at]))
     name = rf"\(\?, {split.relations[poison[1] - 3]}, {split.entities[poison[0]]}\)"
     with pytest.raises(NonFiniteScoreError, match=name):
-        evaluate_benchmark(benchmark, named(CountingScorer(poison=poison)), EvaluationOptions(), out=tmp_path)
+        evaluate_benchmark(benchmark, named(CountingPredictor(poison=poison)), EvaluationOptions(), out=tmp_path)
     assert not (tmp_path / "made.json").exists()
 
 
@@ -251,10 +251,10 @@ def test_baselines_beat_chance_on_a_graph_made_for_them(tmp_path):
     (folder / "test.txt").write_text("new\tr\thub\n")
     split = load_benchmark(str(folder)).split("test")
     plan = QueryPlan.build(split, tails_only=True)
-    assert rank_split(resolve_model("frequency").scorer, split, plan).published_rank().tolist() == [1]
+    assert rank_split(resolve_model("frequency").predictor, split, plan).published_rank().tolist() == [1]
     (folder / "test.txt").write_text("e3\tnear\thub\n")
     split = load_benchmark(str(folder)).split("test")
-    ranks = rank_split(resolve_model("ppr").scorer, split, QueryPlan.build(split, tails_only=True)).published_rank()
+    ranks = rank_split(resolve_model("ppr").predictor, split, QueryPlan.build(split, tails_only=True)).published_rank()
     assert ranks.tolist() == [1]
 
 
@@ -299,7 +299,7 @@ class ThreadProcesses(Processes):
 
 def test_two_processes_share_the_queries(folder, tmp_path):
     benchmark = load_benchmark(str(folder))
-    board, barrier, scorers = [None, None], threading.Barrier(2), [CountingScorer(), CountingScorer()]
+    board, barrier, scorers = [None, None], threading.Barrier(2), [CountingPredictor(), CountingPredictor()]
 
     def work(rank):
         processes = ThreadProcesses(rank, board, barrier)
@@ -309,8 +309,8 @@ def test_two_processes_share_the_queries(folder, tmp_path):
 
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(work, range(2)))
-    whole = evaluate_benchmark(benchmark, named(CountingScorer()), EvaluationOptions())
-    asked = [set(scorer.asked) for scorer in scorers]
+    whole = evaluate_benchmark(benchmark, named(CountingPredictor()), EvaluationOptions())
+    asked = [set(predictor.asked) for predictor in scorers]
     assert not asked[0] & asked[1] and len(asked[0] | asked[1]) == whole["distinct_queries"]
     assert min(map(len, asked)) >= whole["distinct_queries"] // 2 - 4
     assert results[0]["mrr"] == results[1]["mrr"] == whole["mrr"]
@@ -357,8 +357,8 @@ def test_an_unfinished_set_with_brackets_in_its_name_is_found_again(tmp_path, mo
     folder = write_random_folder(tmp_path / "made [1]", num_entities=20, num_train=60, num_test=31)
     benchmark, out = load_benchmark(str(folder)), tmp_path / "out [1]"
     with pytest.raises(KeyboardInterrupt):
-        evaluate_benchmark(benchmark, named(CountingScorer(stop_after=10)), EvaluationOptions(), out=out)
-    again = CountingScorer()
+        evaluate_benchmark(benchmark, named(CountingPredictor(stop_after=10)), EvaluationOptions(), out=out)
+    again = CountingPredictor()
     evaluate_benchmark(benchmark, named(again), EvaluationOptions(), out=out)
     asked = QueryPlan.build(benchmark.split("test")).num_distinct
     assert len(again.asked) < asked

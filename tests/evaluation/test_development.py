@@ -47,7 +47,7 @@ def test_an_answer_that_turns_a_fact_around_counts_and_others_do_not(tree):
     split = load_benchmark(str(tree)).split("valid")
     # Two queries of the hierarchy: the parent of n5, which has children to be mistaken for it, and a child of n2.
     assert reversal_rate(Reversing(), split) == (1.0, 2)
-    share, asked = reversal_rate(resolve_model("frequency").scorer, split)
+    share, asked = reversal_rate(resolve_model("frequency").predictor, split)
     assert asked == 2 and share < 1
 
 

@@ -24,11 +24,11 @@ def test_an_ensemble_scores_with_the_mean_of_its_models(files: list[Path], famil
     named = resolve_model("+".join(map(str, files)))
     query = torch.tensor([0, 1, 0]), torch.tensor([0, 1, 2])
     alone = [Gamma.from_pretrained(path).scores(family, *query) for path in files]
-    together = named.scorer.scores(family, *query)
+    together = named.predictor.scores(family, *query)
     assert torch.allclose(together, (alone[0] + alone[1]) / 2, atol=1e-5)
     near = [Gamma.from_pretrained(path).scores(family, *query, local=4) for path in files]
-    assert torch.allclose(named.scorer.scores(family, *query, local=4), (near[0] + near[1]) / 2, atol=1e-5)
+    assert torch.allclose(named.predictor.scores(family, *query, local=4), (near[0] + near[1]) / 2, atol=1e-5)
     assert not torch.allclose(near[0], alone[0], atol=1e-3)
-    assert isinstance(named.scorer, Gamma)
+    assert isinstance(named.predictor, Gamma)
     with pytest.raises(CheckpointError, match="no single file"):
-        named.scorer.save(files[0].parent / "both.safetensors")
+        named.predictor.save(files[0].parent / "both.safetensors")

@@ -11,7 +11,7 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.growth import grow
 from gamma_kg.predicting import background as background_file
 from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers, make_background
-from gamma_kg.predicting.baselines import frequency_scorer
+from gamma_kg.predicting.baselines import frequency_baseline
 from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.inference import RelationCache, relation_states
 from gamma_kg.predicting.predictor import Query
@@ -110,7 +110,7 @@ def test_auto_goes_by_the_counts_of_the_graph() -> None:
 
 
 def test_baselines_know_whole_graphs_only(town: KnowledgeGraph) -> None:
-    frequency = frequency_scorer()
+    frequency = frequency_baseline()
     assert {p.local for p in frequency.predict(town, head="e7", relation="r1", local=20)} == {None}
     frequency.calibrate(town, max_hidden=20, local=20)
     assert frequency.calibration(town, "off") is not None

@@ -13,7 +13,7 @@ from gamma_kg.predicting.weights import bundled, load_one
 @pytest.mark.parametrize("name", list(bundled()))
 def test_every_bundled_name_loads_and_knows_its_training_graphs(name: str) -> None:
     named = resolve_model(name)
-    assert isinstance(named.scorer, Gamma)
+    assert isinstance(named.predictor, Gamma)
     assert set(PRETRAINING) <= set(named.trained_on)
     for file in bundled()[name].files:
         assert (files("gamma_kg") / "weights" / file).stat().st_size < 10_000_000  # type: ignore[attr-defined]

@@ -45,11 +45,11 @@ def make_service(
     """Services with limits of one's own; they end with the test."""
     with ExitStack() as ends:
 
-        def make(*, scorer: object = None, **limits: object) -> Service:
+        def make(*, predictor: object = None, **limits: object) -> Service:
             graphs = HostedGraphs()
             graphs.add("family", family)
             graphs.add("hostile", hostile)
-            model = NamedModel("small", "0", scorer or small_gamma, "a small model")  # type: ignore[arg-type]
+            model = NamedModel("small", "0", predictor or small_gamma, "a small model")  # type: ignore[arg-type]
             service = Service(model, graphs, Limits.parse({"grace_seconds": 5, **limits}))
             ends.callback(service.close)
             return service

@@ -94,7 +94,7 @@ def test_answers_in_a_batch_are_bit_equal_to_asking_alone(
     make_service: Callable[..., Service], family: KnowledgeGraph, small_gamma: Gamma, batch: int
 ) -> None:
     gamma = Gamma.from_pretrained()
-    service = make_service(scorer=gamma, batch=batch)
+    service = make_service(predictor=gamma, batch=batch)
     graph = service.graphs["family"]
     queries = [(e, r, None) for e in family.entities for r in family.relations]
     queries += [(None, r, e) for e in family.entities for r in family.relations]

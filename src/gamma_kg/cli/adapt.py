@@ -29,7 +29,7 @@ def adapt(
     from gamma_kg.training.adapt import adapt as run
     from gamma_kg.training.progress import LiveLine
 
-    gamma = resolve_model(model).scorer
+    gamma = resolve_model(model).predictor
     if not isinstance(gamma, Gamma):
         raise ConfigError(f"{model} has no weights that could learn; name a checkpoint")
     kg = reading.graph(graph)

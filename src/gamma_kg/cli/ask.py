@@ -49,7 +49,7 @@ def ask(
     from gamma_kg.predicting.models import resolve_model
 
     asked = _nested_list(question) if question.lstrip().startswith("[") else question
-    gamma = resolve_model(model).scorer
+    gamma = resolve_model(model).predictor
     if not isinstance(gamma, Gamma):
         raise ConfigError(f"{model} can't answer questions with several steps: use a checkpoint or the bundled weights")
     steps = steps_of(gamma) if threshold is None else replace(steps_of(gamma), threshold=threshold)

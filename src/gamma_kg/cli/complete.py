@@ -103,7 +103,7 @@ def complete(
         "max_per_relation": max_per_relation,
     }
     Choice.of(kg, **wanted)  # a wrong name is told before anything is computed
-    gamma = resolve_model(model).scorer
+    gamma = resolve_model(model).predictor
     if calibrate and gamma.calibration(kg, local, rules) is None:
         fit(gamma, kg, local, rules, None if seconds is None else CALIBRATION_SHARE * seconds)
     left = None if seconds is None else max(0.0, seconds - (time.monotonic() - started))

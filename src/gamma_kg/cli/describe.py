@@ -44,7 +44,7 @@ def describe(
 def _asking(kg: KnowledgeGraph, model: str | None) -> Callable[[int, int], str]:
     from gamma_kg.predicting.models import resolve_model
 
-    predictor = resolve_model(model).scorer
+    predictor = resolve_model(model).predictor
 
     def ask(head: int, relation: int) -> str:
         predictor.predict(kg, head=kg.entities[head], relation=kg.relations[relation], top_k=1)

@@ -39,7 +39,7 @@ def explain(
     if out is not None and out.suffix not in ENDINGS:
         hint = did_you_mean(out.suffix, ENDINGS) or f": choose from {' '.join(ENDINGS)}"
         raise DataError(f"{out}: an explanation can't be written as {out.suffix or 'a file without ending'!r}{hint}")
-    gamma = resolve_model(model).scorer
+    gamma = resolve_model(model).predictor
     if not isinstance(gamma, Gamma):
         raise DataError(f"--model {model}: a baseline has no paths to explain; give a checkpoint, or leave it out")
     kg = reading.graph(graph)

@@ -108,7 +108,7 @@ def predict(
         asked = known_queries(kg, asked, complaints)
     for complaint in complaints or ():
         say(f"skipped: {complaint}")
-    gamma = resolve_model(model).scorer
+    gamma = resolve_model(model).predictor
     if calibrate and gamma.calibration(kg, local, rules) is None:
         fit(gamma, kg, local, rules, None)
     if ray is not None and out is not None:

@@ -62,7 +62,7 @@ class GammaBatch:
 
     @cached_property
     def predictor(self) -> Predictor:
-        predictor = resolve_model(self.model).scorer
+        predictor = resolve_model(self.model).predictor
         if self.calibration is not None:
             predictor.adopt_calibration(self.kg, self.calibration, self.options["local"], self.options["rules"])
         return predictor

@@ -101,7 +101,7 @@ def evaluate_benchmark(
 ) -> dict[str, Any]:
     """The result record of one graph. With `out`, a finished graph is not ranked again, an unfinished one goes on."""
     processes, progress = processes or Processes(), progress or Progress()
-    if not isinstance(model.scorer, Gamma):  # baselines know whole graphs only
+    if not isinstance(model.predictor, Gamma):  # baselines know whole graphs only
         options = replace(options, local="off")
     task = options.task_on(benchmark)
     key = result_key(
@@ -194,9 +194,9 @@ def _ranker(
 ) -> Callable[[int, RivalCounts], int]:
     """A function that ranks batch `index` of the plan into the counts and says how many answers that were."""
     if isinstance(plan, RelationPlan):
-        rank = RelationRanker(model.scorer, split, memory=options.memory, local=options.local).rank
+        rank = RelationRanker(model.predictor, split, memory=options.memory, local=options.local).rank
         return _steps(plan.batch, rank)
-    ranker = SplitRanker(model.scorer, split, rules=options.rules, memory=options.memory, local=options.local)
+    ranker = SplitRanker(model.predictor, split, rules=options.rules, memory=options.memory, local=options.local)
     return _steps(plan.batch, ranker.rank)
 
 

@@ -124,6 +124,6 @@ def _reversal(model: NamedModel, benchmark: Benchmark, options: EvaluationOption
     if path.is_file():
         kept = json.loads(path.read_text())
         return float(kept["share"]), int(kept["queries"])
-    share, queries = reversal_rate(model.scorer, benchmark.split("valid"), limit=options.limit, seed=options.seed)
+    share, queries = reversal_rate(model.predictor, benchmark.split("valid"), limit=options.limit, seed=options.seed)
     write_text(path, json.dumps({"share": share, "queries": queries}))
     return share, queries

@@ -1,4 +1,4 @@
-"""Rank the test triples of a split with a scorer, a batch of distinct queries at a time.
+"""Rank the test triples of a split with a predictor, a batch of distinct queries at a time.
 
 B queries of a batch, N entities, Q ranked answers in all.
 """
@@ -58,18 +58,18 @@ class RivalCounts:
 
 
 class SplitRanker:
-    """A scorer at work on one split: holds the graph and the filter, ranks batch by batch."""
+    """A predictor at work on one split: holds the graph and the filter, ranks batch by batch."""
 
     def __init__(
         self,
-        scorer: Predictor,
+        predictor: Predictor,
         split: Split,
         *,
         rules: bool = False,
         memory: str | int | None = None,
         local: Local = "off",
     ) -> None:
-        self.scorer, self.split, self.memory, self.rules, self.local = scorer, split, memory, rules, local
+        self.predictor, self.split, self.memory, self.rules, self.local = predictor, split, memory, rules, local
         self.kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
         known = np.concatenate((split.known, split.queries))
         self.known = KnownAnswers.build(known, split.num_entities, split.num_relations)
@@ -77,7 +77,7 @@ class SplitRanker:
     def rank(self, batch: QueryBatch, counts: RivalCounts) -> None:
         """Write the rival counts of the batch's answers into `counts`."""
         source_B, relation_B = torch.from_numpy(batch.source), torch.from_numpy(batch.relation)
-        scores_BN = self.scorer.scores(self.kg, source_B, relation_B, memory=self.memory, local=self.local)
+        scores_BN = self.predictor.scores(self.kg, source_B, relation_B, memory=self.memory, local=self.local)
         finite_B = scores_BN.isfinite().all(dim=1)
         if not finite_B.all():
             row = int((~finite_B).nonzero()[0])
@@ -100,7 +100,7 @@ class SplitRanker:
 
 
 def rank_split(
-    scorer: Predictor,
+    predictor: Predictor,
     split: Split,
     plan: QueryPlan | None = None,
     *,
@@ -110,7 +110,7 @@ def rank_split(
 ) -> RivalCounts:
     """Rank everything that is planned, in this process. `on_batch` hears how many answers each batch ranked."""
     plan = plan or QueryPlan.build(split)
-    ranker, counts = SplitRanker(scorer, split, memory=memory, local=local), RivalCounts.empty(len(plan))
+    ranker, counts = SplitRanker(predictor, split, memory=memory, local=local), RivalCounts.empty(len(plan))
     for batch in plan.batches():
         ranker.rank(batch, counts)
         if on_batch is not None:

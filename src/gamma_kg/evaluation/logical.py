@@ -46,7 +46,7 @@ def contestant(name: str | None, *, memory: str | int | None = None, local: Loca
     if not at:
         path, threshold = name or "", ""
     named = resolve_model(path or None)
-    gamma = named.scorer
+    gamma = named.predictor
     if not isinstance(gamma, Gamma):
         raise ConfigError(f"{name} can't take the steps of a logical query; a checkpoint, traversal or frequency can")
     options = steps_of(gamma)

@@ -25,7 +25,7 @@ def rank_metrics(ranks: ArrayLike) -> dict[str, float]:
 def adjusted_mean_rank_index(fair_ranks: ArrayLike, rivals: ArrayLike) -> float:
     """1 for a perfect ranking, 0 for a random one: 1 − Σ(rank − 1) / Σ(expected rank − 1), ties shared.
 
-    With n rivals the expected rank of a random scorer is 1 + n/2. Berrendorf et al., 2020.
+    With n rivals the expected rank of a random ranking is 1 + n/2. Berrendorf et al., 2020.
     """
     expected = np.asarray(rivals, dtype=np.float64).sum() / 2
     beaten = (np.asarray(fair_ranks, dtype=np.float64) - 1).sum()

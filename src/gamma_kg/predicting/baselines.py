@@ -1,4 +1,4 @@
-"""Scorers that cost nothing to train. A foundation model that does not beat them on a graph should be seen not to.
+"""Baselines that cost nothing to train. A foundation model that does not beat them on a graph should be seen not to.
 
 B queries, N entities, R relations without inverses.
 """
@@ -27,8 +27,8 @@ RESTART = 0.15
 ITERATIONS = 30
 
 
-class GraphScorer(Predictor):
-    """A scorer that prepares something once per graph: `prepare(kg)`, then `score(prepared, source_B, relation_B)`."""
+class GraphBaseline(Predictor):
+    """A baseline that prepares something once per graph: `prepare(kg)`, then `score(prepared, source_B, …)`."""
 
     def __init__(
         self, name: str, prepare: Callable[[KnowledgeGraph], Any], score: Callable[[Any, Tensor, Tensor], Tensor]
@@ -94,9 +94,9 @@ def most_frequent(counts: sparse.csr_array, source_B: Tensor, relation_B: Tensor
     return torch.from_numpy(counts[relation_B.numpy()].toarray())
 
 
-def pagerank_scorer() -> GraphScorer:
-    return GraphScorer("ppr 1", transition_matrix, personalised_pagerank)
+def pagerank_baseline() -> GraphBaseline:
+    return GraphBaseline("ppr 1", transition_matrix, personalised_pagerank)
 
 
-def frequency_scorer() -> GraphScorer:
-    return GraphScorer("frequency 1", answer_counts, most_frequent)
+def frequency_baseline() -> GraphBaseline:
+    return GraphBaseline("frequency 1", answer_counts, most_frequent)

@@ -20,11 +20,11 @@ UNTRAINED_SEED = 0
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A scorer, what to call it, and a hash of all that decides its scores."""
+    """A predictor, what to call it, and a hash of all that decides its scores."""
 
     name: str
     hash: str
-    scorer: Predictor
+    predictor: Predictor
     description: str
     trained_on: tuple[str, ...] = ()
     """Training graphs, those of the weights it began from among them; adapting and fine-tuning count."""
@@ -57,15 +57,15 @@ def resolve_model(name: str | Path | None) -> NamedModel:
 
 
 def _baseline(name: str) -> NamedModel:
-    from gamma_kg.predicting.baselines import frequency_scorer, pagerank_scorer  # scipy is slow to load
+    from gamma_kg.predicting.baselines import frequency_baseline, pagerank_baseline  # scipy is slow to load
 
     if name == "ppr":
-        return _of(name, pagerank_scorer(), "personalised PageRank, restart 0.15")
-    return _of(name, frequency_scorer(), "most frequent answers")
+        return _of(name, pagerank_baseline(), "personalised PageRank, restart 0.15")
+    return _of(name, frequency_baseline(), "most frequent answers")
 
 
-def _of(name: str, scorer: Predictor, description: str) -> NamedModel:
-    return NamedModel(name, scorer.fingerprint(), scorer, description)
+def _of(name: str, predictor: Predictor, description: str) -> NamedModel:
+    return NamedModel(name, predictor.fingerprint(), predictor, description)
 
 
 def _of_gamma(name: str, gamma: Gamma) -> NamedModel:

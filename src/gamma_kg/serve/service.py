@@ -69,7 +69,7 @@ class Service:
 
     def _note_calibration(self, graph: HostedGraph) -> None:
         """Probabilities that were fitted to this graph at another time count from the start."""
-        kept = self.model.scorer.calibration(graph.kg)
+        kept = self.model.predictor.calibration(graph.kg)
         graph.calibration = None if kept is None else str(kept)
 
     @property
@@ -104,7 +104,7 @@ class Service:
         self, graph: HostedGraph, fact: Triple, *, without: Sequence[Triple] = (), paths: int = 5, facts: int = 5
     ) -> Explanation:
         """Why the model believes a fact, on the graph less the facts `without`."""
-        gamma = self.model.scorer
+        gamma = self.model.predictor
         if not isinstance(gamma, Gamma):
             raise DataError(f"{self.model.name} can't be explained; serve a GAMMA model for reasons")
         check_fact(graph.kg, fact)
@@ -127,7 +127,7 @@ class Service:
 
     async def ask(self, graph: HostedGraph, question: str | list[Any], *, top_k: int, only_new: bool) -> list[Answer]:
         """Answers to a question with several steps: SPARQL, or a nested list of names."""
-        gamma = self.model.scorer
+        gamma = self.model.predictor
         if not isinstance(gamma, Gamma):
             raise DataError(f"{self.model.name} can't answer questions with several steps; serve a GAMMA model")
         formula, limit = await asyncio.to_thread(understood, question)  # parsing may take a moment
@@ -159,7 +159,7 @@ class Service:
 
         def work(job: Job) -> Completion:
             return complete(
-                JobPredictor(self.model.scorer, self._turn, job.check),
+                JobPredictor(self.model.predictor, self._turn, job.check),
                 graph.kg,
                 entities=None if entity is None else [entity],
                 relations=None if relation is None else [relation],
@@ -184,7 +184,7 @@ class Service:
         """Fits probabilities to the graph by hiding some of its facts."""
 
         def work(job: Job) -> str:
-            predictor = JobPredictor(self.model.scorer, self._turn, job.check)
+            predictor = JobPredictor(self.model.predictor, self._turn, job.check)
             found = str(predictor.calibrate(graph.kg, progress=job.progress))
             graph.calibration = found
             return found
@@ -222,7 +222,7 @@ class Service:
     def _answer(self, key: tuple[HostedGraph, int, bool], queries: Sequence[Query]) -> list[list[Prediction]]:
         graph, top_k, include_known = key
         answers: list[list[Prediction]] = [[] for _ in queries]
-        for position, predictions in self.model.scorer.predict_many(
+        for position, predictions in self.model.predictor.predict_many(
             graph.kg, queries, top_k=top_k, include_known=include_known, memory=self.limits.memory
         ):
             answers[position] = predictions

@@ -61,7 +61,7 @@ def routes(service: Service) -> APIRouter:
         responses=responses(400, 404, 413, 422, 429, 503),
     )
     async def explain(graph: str, request: schemas.ExplainRequest) -> Response:
-        """Why the model believes a fact: paths, geometries, and the facts it rests on."""
+        """Why the model believes a fact: paths, branches, and the facts it rests on."""
         found = await explained(graph, request)
         return Response(found.json().encode(), media_type="application/json")
 
