@@ -13,8 +13,9 @@ demo: $(VENV)/.installed
 	$(BIN)/gamma demo
 	@echo 'Or look at it in a browser:  $(BIN)/gamma serve demo'
 
+# A process per core: every test computes with one thread.
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

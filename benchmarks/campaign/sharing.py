@@ -70,8 +70,9 @@ def _on_bad_disks(folder: Path, name: str, options: list[str], fill: bool) -> It
                 left = sorted(
                     str(path.relative_to(bad))
                     for path in bad.rglob("*")
-                    # Hidden is what a next run goes on with.
-                    if path.is_file() and path.name != "filler" and not str(path.relative_to(bad)).startswith(".")
+                    # Hidden, or a store's room for building, is what a next run goes on with.
+                    if path.is_file() and path.name != "filler" and not path.relative_to(bad).parts[0].startswith(".")
+                    if "building" not in path.parts
                 )
                 left = [name for name in left if not name.endswith(".lock")]
                 line.expect(code == 2, f"exit code {code}: {said[-300:]}")

@@ -51,7 +51,7 @@ ENDPOINT, ENDPOINT_FILE = "sparql:https://example.org/query", "cities.ttl"
 LOCAL_STORE = "sparql:http://localhost:3030/facts/"
 FILM_DATABASE = "neo4j+s://movies:movies@demo.neo4jlabs.com:7687/movies"
 # What each target of the Makefile does in the end.
-MADE = {"demo": "gamma demo", "test": "python -m pytest", "docs": "mkdocs build --strict"}
+MADE = {"demo": "gamma demo", "test": "python -m pytest -n auto", "docs": "mkdocs build --strict"}
 # What a shell would do with these, we do not.
 SHELL_SIGNS = {"|", "||", "&", "&&", ";", ">", ">>", "<"}
 

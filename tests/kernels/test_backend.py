@@ -64,6 +64,7 @@ def test_edges_are_sent_to_a_device_once() -> None:
 
 
 def test_an_engine_that_was_not_built_is_told_with_what_it_costs(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GAMMA_REQUIRE_NATIVE", raising=False)
     fails_with(ModuleNotFoundError("No module named 'gamma_kg._native'", name="gamma_kg._native"), monkeypatch)
     with pytest.warns(RuntimeWarning, match="hundred times slower; it was not built: install gamma-kg with a C.. comp"):
         assert loading.module() is None
@@ -71,6 +72,7 @@ def test_an_engine_that_was_not_built_is_told_with_what_it_costs(fresh: None, mo
 
 
 def test_an_engine_that_is_broken_is_told_with_the_reason(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GAMMA_REQUIRE_NATIVE", raising=False)
     fails_with(ImportError("undefined symbol: omp_get_thread_num"), monkeypatch)
     with pytest.warns(RuntimeWarning, match="can't be loaded .undefined symbol: omp_get_thread_num.: install gamma-kg"):
         assert loading.module() is None

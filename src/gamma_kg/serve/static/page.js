@@ -30,7 +30,9 @@ class Completion {
   }
 
   later() {
-    clearTimeout(this.timer);
+    // What is shown, or still on its way, belongs to other letters: arrow and Enter must not choose from it.
+    this.asked++;
+    this.close();
     this.timer = setTimeout(() => this.look(), 90);
   }
 
