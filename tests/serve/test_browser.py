@@ -81,7 +81,7 @@ def test_a_question_is_answered_and_its_address_asks_it_again(page: Any) -> None
     first = page.locator(".answers tbody tr").first
     share = float(first.locator(".bar-fill").get_attribute("width") or 0)
     shown = first.locator("td.number").nth(1).inner_text()
-    assert share == pytest.approx(float(shown.strip("%")), abs=0.06) and share > 50
+    assert share == pytest.approx(float(shown.strip("%")), abs=0.06) and share > 10
     assert first.locator(".shares rect").count() == 2
     answers = page.inner_text(".answers")
     page.goto(page.url)
