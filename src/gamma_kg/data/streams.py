@@ -63,12 +63,11 @@ class Input:
     is_packed: bool
 
 
-class _CountingRaw(io.RawIOBase):
-    """Passes reads on and tells `progress` how many bytes of the file have been read."""
+class _PassingRaw(io.RawIOBase):
+    """Passes reads on; `passed` is told how many bytes each one gave."""
 
-    def __init__(self, stream: BinaryIO, progress: Progress) -> None:
+    def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._progress = progress
         self.count = 0
 
     def readable(self) -> bool:
@@ -79,33 +78,38 @@ class _CountingRaw(io.RawIOBase):
         block = self._stream.read(len(view))
         view[: len(block)] = block
         self.count += len(block)
-        self._progress(len(block))
+        self.passed(len(block))
         return len(block)
 
+    def passed(self, num_bytes: int) -> None:
+        raise NotImplementedError
 
-class _GuardedRaw(io.RawIOBase):
+
+class _CountingRaw(_PassingRaw):
+    """Tells `progress` how many bytes of the file have been read."""
+
+    def __init__(self, stream: BinaryIO, progress: Progress) -> None:
+        super().__init__(stream)
+        self._progress = progress
+
+    def passed(self, num_bytes: int) -> None:
+        self._progress(num_bytes)
+
+
+class _GuardedRaw(_PassingRaw):
     """Passes unpacked bytes on until they are out of proportion: a few kilobytes can unpack to more than any disk."""
 
     def __init__(self, stream: BinaryIO, packed: _CountingRaw, name: str) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._packed = packed
         self._name = name
-        self._count = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(buffer)  # type: ignore[arg-type]
-        block = self._stream.read(len(view))
-        view[: len(block)] = block
-        self._count += len(block)
-        if self._count > MAX_UNPACKED_BYTES and self._count > MAX_UNPACKED_RATIO * self._packed.count:
+    def passed(self, num_bytes: int) -> None:
+        if self.count > MAX_UNPACKED_BYTES and self.count > MAX_UNPACKED_RATIO * self._packed.count:
             raise DataError(
                 f"{self._name}: unpacks to more than {MAX_UNPACKED_RATIO} times its size, as no graph does; "
                 "if you trust it, unpack it first"
             )
-        return len(block)
 
 
 class _ZstdRaw(io.RawIOBase):
