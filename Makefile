@@ -5,9 +5,11 @@ TORCH_SOURCE ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+# HASHED=1: every file that pip takes must have the hash in .ci/*.lock (Linux, x86-64, Python 3.11, torch for the CPU). CI does so.
+HASHED ?=
 NATIVE := CMakeLists.txt $(wildcard src/csrc/*)
 
-.PHONY: demo test lint docs sanitized clean
+.PHONY: demo test lint docs sanitized audit clean
 
 demo: $(VENV)/.installed
 	$(BIN)/gamma demo
@@ -38,9 +40,10 @@ sanitized: $(VENV)/.installed-dev
 # torch first and by its exact version: what depends on torch would otherwise bring the newest CUDA build along.
 $(VENV)/.torch: constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install $(TORCH_SOURCE) $$(grep '^torch==' constraints.txt)
+	$(if $(HASHED),$(PIP) install --no-deps --require-hashes -r .ci/torch.lock,$(PIP) install $(TORCH_SOURCE) $$(grep '^torch==' constraints.txt))
 	touch $@
 
+ifeq ($(HASHED),)
 # The package is installed in place, so only a change of its metadata or of the native code needs this again.
 $(VENV)/.installed: $(VENV)/.torch pyproject.toml $(NATIVE)
 	$(PIP) install -c constraints.txt -e .[serve]
@@ -49,6 +52,24 @@ $(VENV)/.installed: $(VENV)/.torch pyproject.toml $(NATIVE)
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(PIP) install -c constraints.txt -e .[dev,docs,track,serve,mcp]
 	touch $@
+else
+# What builds the package is in the lock too, so it is built without fetching anything else.
+$(VENV)/.locked: $(VENV)/.torch .ci/requirements.lock
+	$(PIP) install --no-deps --require-hashes -r .ci/requirements.lock
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.locked pyproject.toml $(NATIVE)
+	$(PIP) install --no-deps --no-build-isolation -e .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/python -m pip check
+	touch $@
+endif
+
+# Known weaknesses of what CI installs; asks the package index, so it wants a network (pip install pip-audit).
+audit:
+	pip-audit --no-deps --disable-pip --require-hashes -r .ci/requirements.lock
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,22 +4,27 @@
 
 Mean reciprocal rank (ties shared) of the same queries from the whole graph, from the background alone, and from
 neighbourhoods: their size in triples, the chance of the walk to go back, frequent answers of the relation as further
-starts of the walk (a fifth of its weight), the mean of two sizes, and what is taken off the scores outside.
+starts of the walk (a fifth of its weight), edges kept that lead out of the neighbourhood, the mean of two sizes, and
+what is taken off the scores outside. With --only a part of these, by name; --sizes adds further sizes.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.data.benchmark import load_benchmark
 from gamma_kg.evaluation.plan import QueryPlan
+from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.known import KnownAnswers
+from gamma_kg.graph.neighbourhoods import Neighbourhoods
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.growth import grow
 from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers
@@ -28,33 +33,58 @@ from gamma_kg.predicting.local import score_neighbourhoods
 
 MEMORY = 1 << 30
 OFF = (0.0, 1.0, 2.0, 4.0, 100.0)
-# Name: triples, restart, share of the walk's weight that frequent answers get.
-GROWTHS = {
-    "4,000": (4_000, 0.15, 0.0),
-    "8,000": (8_000, 0.15, 0.0),
-    "16,000": (16_000, 0.15, 0.0),
-    "8,000, restart .4": (8_000, 0.4, 0.0),
-    "8,000, frequent answers": (8_000, 0.15, 0.2),
-}
 FREQUENT = 16
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a neighbourhood grows: `frequent` is the share of the walk's weight that frequent answers of the relation
+    get, `rim` how many edges of each entity and relation may lead out of it, to entities with no other edge there."""
+
+    triples: int
+    restart: float = 0.15
+    frequent: float = 0.0
+    rim: int = 0
+
+
+GROWTHS = {
+    "4,000": Growth(4_000),
+    "8,000": Growth(8_000),
+    "16,000": Growth(16_000),
+    "8,000, restart .4": Growth(8_000, restart=0.4),
+    "8,000, frequent answers": Growth(8_000, frequent=0.2),
+    "8,000, rim edges": Growth(8_000, rim=1),
+    "8,000, four rim edges": Growth(8_000, rim=4),
+    "4,000, rim edges": Growth(4_000, rim=1),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="+")
     parser.add_argument("--limit", type=int, default=60)
+    parser.add_argument("--only", action="append", help="a choice by name; may be repeated")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[], help="further sizes, in triples")
     parser.add_argument("--model")
     parser.add_argument("--data-dir", type=Path)
     given = parser.parse_args()
     gamma = Gamma.from_pretrained(given.model)
+    growths = GROWTHS | {f"{size:,}": Growth(size) for size in given.sizes}
+    if given.only is not None:
+        growths = {
+            name: growth for name, growth in growths.items() if name in given.only or growth.triples in given.sizes
+        }
+    has_whole = given.only is None or "whole graph" in given.only
     for name in given.sets:
         print(name)
-        for choice, mrr in measure(gamma, name, given.limit, given.data_dir).items():
+        for choice, mrr in measure(gamma, name, growths, has_whole, given.limit, given.data_dir).items():
             print(f"  {choice:<40} {mrr:.4f}", flush=True)
 
 
 @torch.no_grad()
-def measure(gamma: Gamma, name: str, limit: int, data_dir: Path | None) -> dict[str, float]:
+def measure(
+    gamma: Gamma, name: str, growths: dict[str, Growth], has_whole: bool, limit: int, data_dir: Path | None
+) -> dict[str, float]:
     """MRR per choice."""
     split = load_benchmark(name, data_dir).split("valid")
     kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
@@ -74,22 +104,29 @@ def measure(gamma: Gamma, name: str, limit: int, data_dir: Path | None) -> dict[
             found[choice].append(reciprocal_rank(score_N, answer, without))
 
         source_B, relation_B = (torch.from_numpy(ids) for ids in query)
-        note("whole graph", gamma.scores(kg, source_B, relation_B, local="off")[0])
+        if has_whole:
+            note("whole graph", gamma.scores(kg, source_B, relation_B, local="off")[0])
         outside = backgrounds.of(gamma.model, kg, relation, cache, MEMORY).score_M + FAR
         note("background alone", outside)
         relations = relation_states(gamma.model, kg, relation_B, cache, MEMORY)
         rows = {}
-        for choice, (triples, restart, share) in GROWTHS.items():
+        for choice, growth in growths.items():
             walk = Starts.single(source_B)
-            if share:
-                walk = with_frequent(kg, int(source_B[0]), relation, share)
-            hoods = grow(kg.edges, walk, triples, restart)
+            if growth.frequent:
+                walk = with_frequent(kg, int(source_B[0]), relation, growth.frequent)
+            hoods = grow(kg.edges, walk, growth.triples, growth.restart)
+            inside = hoods.entity_N
+            if growth.rim:
+                hoods = with_rim(kg.edges, hoods, growth.rim)
             score = score_neighbourhoods(gamma.model, hoods, relations, Starts.single(source_B), relation_B).score_BC
+            # What lies beyond the rim has lost all but one of its edges: the background knows more of it.
+            score = score[: len(inside)]
             for off in OFF if choice == "8,000" else (0.0, 2.0):
-                rows[choice, off] = (outside - off).index_copy(0, hoods.entity_N, score)
+                rows[choice, off] = (outside - off).index_copy(0, inside, score)
                 note(f"{choice}; less {off:g} outside", rows[choice, off])
-        note("mean of 4,000 and 8,000; less 0 outside", (rows["4,000", 0] + rows["8,000", 0]) / 2)
-        note("mean of 4,000 and 16,000; less 0 outside", (rows["4,000", 0] + rows["16,000", 0]) / 2)
+        for other in ("8,000", "16,000"):
+            if ("4,000", 0) in rows and (other, 0) in rows:
+                note(f"mean of 4,000 and {other}; less 0 outside", (rows["4,000", 0] + rows[other, 0]) / 2)
     return {choice: sum(ranks) / len(ranks) for choice, ranks in found.items()}
 
 
@@ -101,6 +138,34 @@ def with_frequent(kg: KnowledgeGraph, source: int, relation: int, share: float) 
     node = torch.cat((torch.tensor([source]), others))
     every = torch.cat((torch.tensor([1 - share if len(others) else 1.0]), weight))
     return Starts.of_weights(torch.zeros_like(node), node, every, 1)
+
+
+def with_rim(edges: Edges, hoods: Neighbourhoods, most: int) -> Neighbourhoods:
+    """One neighbourhood, and of each of its entities and relations up to `most` edges that lead out of it."""
+    inside = hoods.entity_N.numpy()
+    place = np.full(edges.num_nodes, -1)
+    place[inside] = np.arange(len(inside))
+    node_ptr, group_ptr = edges.node_ptr.numpy(), edges.group_ptr.numpy()
+    first, last = group_ptr[node_ptr[inside]], group_ptr[node_ptr[inside + 1]]
+    position = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
+    group = np.searchsorted(group_ptr, position, side="right") - 1
+    other = edges.neighbour.numpy()[position].astype(np.int64)
+    leads_out = place[other] < 0
+    position, group, other = position[leads_out], group[leads_out], other[leads_out]
+    begins = np.flatnonzero(np.diff(group, prepend=-1))  # a group's edges lie together, groups in any order
+    rank = np.arange(len(group)) - np.repeat(begins, np.diff(np.append(begins, len(group))))
+    group, other = group[rank < most], other[rank < most]
+    node = place[np.searchsorted(node_ptr, group, side="right") - 1]
+    type_ = edges.group_type.numpy()[group].astype(np.int64)
+    beyond, which = np.unique(other, return_inverse=True)
+    far = len(inside) + which
+    inverse = edges.inverse.numpy()
+    old = [part.numpy() for part in hoods.edges.slice(0, hoods.edges.num_edges)]
+    new = (np.concatenate([node, far]), np.concatenate([type_, inverse[type_]]), np.concatenate([far, node]))
+    both = (np.concatenate(pair) for pair in zip(old, new, strict=True))
+    total = len(inside) + len(beyond)
+    entity_N = torch.cat((hoods.entity_N, torch.from_numpy(beyond)))
+    return Neighbourhoods(Edges.build(*both, total, inverse), torch.tensor([0, total]), entity_N)
 
 
 def reciprocal_rank(score_N: Tensor, answer: int, without: Tensor) -> float:

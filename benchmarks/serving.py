@@ -2,8 +2,10 @@
 
     python benchmarks/serving.py demo --seconds 10
     python benchmarks/serving.py FOLDER/train.txt --seconds 10 --options "--memory 2GB"
+    python benchmarks/serving.py demo --soak 100000
 
-Every caller asks different questions (drawn from all entities and relations), so nothing is answered from memory.
+Two servers run at the same time and take turns. Every caller asks different questions (drawn from all entities and
+relations), so nothing is answered from memory.
 """
 
 from __future__ import annotations
@@ -15,10 +17,12 @@ import random
 import re
 import shlex
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
 import urllib.request
+from dataclasses import dataclass, field
 from pathlib import Path
 
 SCRIPT = """
@@ -56,6 +60,14 @@ class Server:
         with urllib.request.urlopen(self.address + path, timeout=600) as answer:
             return json.load(answer)
 
+    def figures(self) -> dict[str, float]:
+        """Questions and batches so far, and seconds of CPU."""
+        with urllib.request.urlopen(self.address + "/metrics", timeout=600) as answer:
+            text = answer.read().decode()
+        found = {name: float(re.search(rf"^gamma_{name} (\S+)", text, re.M)[1]) for name in ("questions", "batches")}  # type: ignore[index]
+        times = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return {**found, "cpu": sum(map(int, times)) / os.sysconf("SC_CLK_TCK")}
+
     @property
     def resident(self) -> float:
         text = Path(f"/proc/{self._process.pid}/status").read_text()
@@ -88,52 +100,93 @@ def warm_up(server: Server, graph: str, questions: Path) -> None:
 
 def measure(server: Server, script: Path, callers: int, seconds: float) -> dict[str, float]:
     words = ["wrk", "-t1", f"-c{callers}", f"-d{seconds:g}s", "--timeout", "60s", "-s", str(script), server.address]
+    before = server.figures()
     out = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     requests, duration, p50, p95, p99, errors = map(float, re.search(r"RESULT (.*)", out)[1].split())  # type: ignore[index]
-    return {
-        "rps": requests / (duration / 1e6),
-        "requests": requests,
-        "p50": p50,
-        "p95": p95,
-        "p99": p99,
-        "errors": errors,
-    }
+    after = server.figures()
+    used = {name: after[name] - before[name] for name in before}
+    run = {"rps": requests / (duration / 1e6), "requests": requests, "p50": p50, "p95": p95, "p99": p99}
+    return {**run, **used, "errors": errors, "resident": server.resident}
+
+
+@dataclass
+class Tally:
+    """What one server did under one number of callers, over all rounds."""
+
+    runs: list[dict[str, float]] = field(default_factory=list)
+
+    def add(self, run: dict[str, float]) -> None:
+        self.runs.append(run)
+
+    def median(self, name: str) -> float:
+        return statistics.median(run[name] for run in self.runs)
+
+    def sum(self, name: str) -> float:
+        return sum(run[name] for run in self.runs)
+
+    def row(self, batch: int, callers: int) -> str:
+        """Medians over the rounds; questions in a batch and CPU time a request over all of them."""
+        cells = [f"{self.median(name):.1f}" for name in ("rps", "p50", "p95", "p99")]
+        together = self.sum("questions") / max(self.sum("batches"), 1)
+        cpu = 1000 * self.sum("cpu") / max(self.sum("requests"), 1)
+        cells += [f"{together:.1f}", f"{cpu:.1f}", f"{self.sum('errors'):.0f} of {self.sum('requests'):.0f}"]
+        return f"| {batch} | {callers} | {' | '.join(cells)} | {self.runs[-1]['resident']:.0f} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("graph")
-    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seconds", type=float, default=10.0, help="Of one run; the servers take turns.")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--callers", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--batches", type=int, nargs="+", default=[64, 1])
-    parser.add_argument("--soak", type=float, default=0.0, help="Seconds of 64 callers at the end, for the memory.")
+    parser.add_argument("--soak", type=int, default=0, help="Instead: so many requests of 64 callers, for the memory.")
     parser.add_argument("--distinct", type=int, default=5000, help="Different questions that callers choose from.")
     parser.add_argument("--options", default="", help="Further options of gamma serve.")
     given = parser.parse_args()
-    print("| batch | callers | requests/s | p50 ms | p95 ms | p99 ms | errors | resident MB |")
-    print("|---|---|---|---|---|---|---|---|")
+    threads, load = os.environ.get("OMP_NUM_THREADS", "(unset)"), os.getloadavg()[0]
+    print(f"OMP_NUM_THREADS={threads}, {os.cpu_count()} cores, load {load:.1f}")
     with tempfile.TemporaryDirectory() as folder:
         questions, script = Path(folder) / "questions.jsonl", Path(folder) / "ask.lua"
-        for batch in given.batches:
-            server = Server(
-                given.graph, ["--batch", str(batch), "--queue", "1024", "--seconds", "120", *shlex.split(given.options)]
-            )
+        options = ["--queue", "1024", "--seconds", "120", *shlex.split(given.options)]
+        batches = given.batches[:1] if given.soak else given.batches
+        servers = {batch: Server(given.graph, ["--batch", str(batch), *options]) for batch in batches}
+        for server in servers.values():
             graph = server.get("/v1/graphs")["graphs"][0]["id"]  # type: ignore[index]
             write_questions(server, graph, questions, given.distinct)
             script.write_text(SCRIPT % (questions, f"/v1/graphs/{graph}/predict"))
             warm_up(server, graph, questions)
-            runs = [(callers, given.seconds) for callers in given.callers]
-            if given.soak and batch > 1:
-                runs += [(64, given.soak / 4)] * 4
-            for callers, seconds in runs:
-                m = measure(server, script, callers, seconds)
-                print(
-                    f"| {batch} | {callers} | {m['rps']:.1f} | {m['p50']:.1f} | {m['p95']:.1f} | {m['p99']:.1f} "
-                    f"| {m['errors']:.0f} of {m['requests']:.0f} | {server.resident:.0f} |",
-                    flush=True,
-                )
+        if given.soak:
+            soak(next(iter(servers.values())), script, given.soak, given.seconds)
+        else:
+            compare(servers, script, given.callers, given.rounds, given.seconds)
+        for server in servers.values():
             assert server.end() == 0
-    print(f"OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS', '(unset)')}, {os.cpu_count()} cores")
+
+
+def compare(servers: dict[int, Server], script: Path, callers: list[int], rounds: int, seconds: float) -> None:
+    """The servers in turns: on a machine that others use, only what ran side by side can be compared."""
+    print("| batch | callers | requests/s | p50 ms | p95 ms | p99 ms | in a batch | CPU ms | errors | resident MB |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for count in callers:
+        tallies = {batch: Tally() for batch in servers}
+        for _ in range(rounds):
+            for batch, server in servers.items():
+                tallies[batch].add(measure(server, script, count, seconds))
+        for batch, tally in tallies.items():
+            print(tally.row(batch, count), flush=True)
+        first, *others = (tally.median("rps") for tally in tallies.values())
+        for other in others:
+            print(f"{count} callers: {first / other:.2f} x")
+
+
+def soak(server: Server, script: Path, wanted: int, seconds: float) -> None:
+    """Requests until there were enough, and the memory as it goes."""
+    done = errors = 0.0
+    while done < wanted:
+        run = measure(server, script, 64, seconds)
+        done, errors = done + run["requests"], errors + run["errors"]
+        print(f"{done:.0f} requests, {errors:.0f} errors, {run['resident']:.0f} MB", flush=True)
 
 
 if __name__ == "__main__":

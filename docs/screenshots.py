@@ -15,6 +15,14 @@ FLAGS = "--no-sandbox --disable-gpu --no-first-run --disable-background-networki
 SHOTS = (
     ("overview", "/g/demo", "light", 1100, 640),
     ("ask", "/g/demo/ask?head=Kenya&relation=borders&known=include", "light", 1100, 820),
+    (
+        "question",
+        "/g/demo/question?join=and&head=?river&relation=flows+through&tail=?x&join=and&head=?river&relation=mouth+in"
+        "&tail=Black+Sea&join=not&head=?x&relation=member+of&tail=European+Union",
+        "light",
+        1100,
+        900,
+    ),
     ("why", "/g/demo/why?head=Kenya&relation=borders&tail=Tanzania", "dark", 1100, 860),
     ("entity", "/g/demo/entity?name=Kenya", "light", 1100, 900),
     ("phone", "/g/demo/ask?head=Kenya&relation=borders", "dark", 390, 800),

@@ -68,6 +68,12 @@ def cross_entropy(scores: Vector, right: Sequence[bool], wrong: Sequence[bool]) 
     return mean([-math.log(math.exp(s) / (math.exp(s) + rivals)) for s, r in zip(scores, right, strict=True) if r])
 
 
+def divergence(scores: Vector, taught: Vector, counted: Sequence[bool]) -> float:
+    """Kullback-Leibler divergence of the shares among the candidates that count."""
+    own, wanted = (softmax([value for value, use in zip(row, counted, strict=True) if use]) for row in (scores, taught))
+    return sum(q * math.log(q / p) for p, q in zip(own, wanted, strict=True))
+
+
 def objective(losses: Vector, entropies: Vector, beta: float) -> float:
     """loss = prediction − β · entropy: both means over the queries."""
     return mean(losses) - beta * mean(entropies)

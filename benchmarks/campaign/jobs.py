@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from campaign.zygote import Child, Zygote
+
 GAMMA = (sys.executable, "-m", "gamma_kg")
+FETCH = (sys.executable, str(Path(__file__).with_name("fetch_program.py")))
 # What may lie beside a result while nobody writes: locks are files, and stay.
 MAY_STAY = (".lock",)
 
@@ -24,22 +27,43 @@ class Job:
     arguments: tuple[str, ...]
     results: tuple[str, ...]  # files or folders that must come out the same, byte for byte
     again: tuple[str, ...] = ()
+    begun: str = ""  # what is there once the command can be gone on with; a run stopped before starts anew
+    program: tuple[str, ...] = GAMMA
+    place: str = "--out"  # the option that says where results go
 
-    def start(self, folder: Path, go_on: bool = False) -> subprocess.Popen[str]:
-        words = [*GAMMA, *self.arguments, *(self.again if go_on else ())]
+    @property
+    def short_name(self) -> str:
+        return self.name.replace(" ", "").replace("-", "")
+
+    def start(self, folder: Path, zygote: Zygote | None = None, **changes: str) -> subprocess.Popen[str] | Child:
+        """The command as a process: forked where there is a zygote, else started the usual way."""
+        go_on = bool(self.again) and (folder / self.begun).exists()
+        words = [*self.arguments, *(self.again if go_on else ())]
+        if zygote is not None:
+            return zygote.start(words, folder, environment(folder) | changes)
+        words = [*self.program, *words]
         return subprocess.Popen(
-            words, cwd=folder, env=environment(folder), text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            start_new_session=True,
+            words, cwd=folder, env=environment(folder) | changes, text=True, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
 
-    def finish(self, folder: Path, go_on: bool = False) -> tuple[int, str]:
+    def finish(self, folder: Path, zygote: Zygote | None = None, **changes: str) -> tuple[int, str]:
         """Run to the end; exit code and what it said."""
-        process = self.start(folder, go_on)
-        _, said = process.communicate(timeout=600)
+        process = self.start(folder, zygote, **changes)
+        _, said = process.communicate(timeout=900)
+        assert process.returncode is not None
         return process.returncode, said
 
+    def at(self, place: Path) -> Job:
+        """The same with its results in another folder; those are still named as before, from there."""
+        words = list(self.arguments)
+        at = words.index(self.place) + 1
+        words[at] = str(place / words[at])
+        begun = str(place / self.begun) if self.begun else ""
+        return Job(self.name, tuple(words), self.results, self.again, begun, self.program, self.place)
+
     def outcome(self, folder: Path) -> dict[str, bytes]:
-        """Every result file with its bytes."""
+        """Every result file with its bytes; of the log of a run what happened, and how often."""
         found: dict[str, bytes] = {}
         for name in self.results:
             path = folder / name
@@ -60,11 +84,33 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
+def orphans(session: int) -> list[int]:
+    """Processes that a job started and left behind: those of its session."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] != "Z" and int(fields[3]) == session:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def half_files(folder: Path) -> list[str]:
+    """What nobody but the process that wrote it would know what to do with."""
+    endings = ("*.tmp", "*.part", "*.progress")
+    return sorted(str(path.relative_to(folder)) for ending in endings for path in folder.rglob(ending))
+
+
 def _comparable(file: Path) -> bytes:
     """The bytes of a result but for clocks and memory: how long something took may differ."""
     content = file.read_bytes()
     if file.suffix == ".safetensors":  # the header tells when and how fast it was made; what counts are the weights
         return content[8 + int.from_bytes(content[:8], "little") :]
+    if file.name == "log.jsonl":
+        records = [json.loads(line) for line in content.splitlines()]
+        return json.dumps([[r["step"], r.get("loss"), r.get("mrr")] for r in records if r["kind"] != "event"]).encode()
     if file.suffix != ".json":
         return content
     return json.dumps(_without_clocks(json.loads(content))).encode()
@@ -80,16 +126,16 @@ CLOCKS = ("seconds", "time", "started", "finished", "queries_per_second", "peak_
 
 
 def prepare(folder: Path) -> None:
-    """A folder with tiny benchmark sets, a graph of facts and a file of queries."""
+    """A folder with tiny benchmark sets, a graph of facts, a file of queries and a small model."""
     import numpy as np
 
     rng = np.random.default_rng(5)
-    for slug, files in TINY_SETS.items():
+    for slug, sizes in TINY_SETS.items():
         (folder / "datasets" / slug).mkdir(parents=True)
         parent = {child: int(rng.integers(child)) for child in range(1, 60)}
         facts = [(p, "parent of", c) for c, p in parent.items()] + [(c, "child of", p) for c, p in parent.items()]
         lines = [f"p{facts[i][0]}\t{facts[i][1]}\tp{facts[i][2]}\n" for i in rng.permutation(len(facts))]
-        for name, size in files:
+        for name, size in sizes:
             (folder / "datasets" / slug / name).write_text("".join(lines[:size]))
             lines = lines[size:]
     facts_text = (folder / "datasets" / "fb15k237" / "train.txt").read_text()
@@ -97,29 +143,63 @@ def prepare(folder: Path) -> None:
     heads = sorted({line.split("\t")[0] for line in facts_text.splitlines()})
     (folder / "queries.tsv").write_text("".join(f"{head}\tparent of\t?\n" for head in heads * 6))
     (folder / "run.toml").write_text(RUN)
+    _save_small_model(folder / "small.safetensors")
+
+
+def _save_small_model(path: Path) -> None:
+    """Weights of no use: what is tried here are files and processes, and small ones leave more time for that."""
+    from gamma_kg.nn.config import GammaConfig
+    from gamma_kg.predicting.gamma import Gamma
+
+    Gamma.from_config(GammaConfig(dim=16, num_layers=2), seed=3).save(path)
 
 
 TINY_SETS: dict[str, Sequence[tuple[str, int]]] = {
     "fb15k237": (("test.txt", 6), ("valid.txt", 6), ("train.txt", 999)),
     "mine": (("test.txt", 12), ("valid.txt", 6), ("train.txt", 999)),
 }
+MODEL = ("--model", "small.safetensors")
 RUN = """
 model = "ultra"
+model_options = { dim = 16, num_layers = 2 }
 graphs = ["facts.tsv"]
-steps = 40
-checkpoint_steps = 5
-log_steps = 5
+steps = 24
+checkpoint_steps = 4
+log_steps = 4
+keep = 1
 seed = 3
 [[phases]]
 sampler = "full"
 batch_size = 4
 negatives = 8
 """
+SMALLER = ("--set", "steps=16", "--set", "checkpoint_steps=4", "--set", "validate_steps=8", "--set", "keep=1",
+           "--set", "phases.0.batch_size=4")  # fmt: skip
+
+
+def _trained(folder: str, *files: str) -> tuple[str, ...]:
+    return tuple(f"{folder}/{name}" for name in ("checkpoints", "log.jsonl", *files))
+
 
 JOBS: tuple[Job, ...] = (
-    Job("evaluate", ("evaluate", "datasets/mine", "--out", "results"), ("results",)),
-    Job("predict --queries", ("predict", "facts.tsv", "--queries", "queries.tsv", "--out", "a.jsonl"), ("a.jsonl",)),
-    Job("complete", ("complete", "facts.tsv", "--out", "c.jsonl", "--top", "40"), ("c.jsonl",)),
+    Job("evaluate", ("evaluate", "datasets/mine", "--out", "results", *MODEL), ("results",)),
+    Job(
+        "predict --queries", ("predict", "facts.tsv", "--queries", "queries.tsv", "--out", "a.jsonl", *MODEL),
+        ("a.jsonl",),
+    ),
+    Job("complete", ("complete", "facts.tsv", "--out", "c.jsonl", "--top", "40", *MODEL), ("c.jsonl",)),
     Job("index", ("index", "facts.tsv", "--out", "g.gamma"), ("g.gamma",)),
-    Job("pretrain", ("pretrain", "run.toml", "--out", "run"), ("run/checkpoints",), ("--resume",)),
-)
+    Job("pretrain", ("pretrain", "run.toml", "--out", "run"), _trained("run"), ("--resume",), "run/state.pt"),
+    Job(
+        "finetune", ("finetune", "facts.tsv", "--out", "tuned", *SMALLER, *MODEL),
+        _trained("tuned", "best.safetensors", "finetuned.safetensors"), ("--resume",), "tuned/state.pt",
+    ),
+    Job(
+        "adapt", ("adapt", "facts.tsv", "--out", "own", "--steps", "12", *MODEL),
+        _trained("own", "best.safetensors", "adapted.safetensors", "adapted.json"), ("--resume",), "own/state.pt",
+    ),
+    Job(
+        "datasets fetch", ("datasets", "fetch", "yago310", "--data-dir", "fetched"), ("fetched",), program=FETCH,
+        place="--data-dir",
+    ),
+)  # fmt: skip

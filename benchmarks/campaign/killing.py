@@ -6,71 +6,159 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from campaign.jobs import JOBS, Job, prepare
+from campaign.jobs import JOBS, Job, half_files, orphans, prepare
+from campaign.killed_server import killed_server
 from campaign.lines import Effort, Line
+from campaign.slow_server import slow_server
+from campaign.zygote import Child, Zygote
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-STOPS_IN_A_CHAIN = 3
+STOPS_IN_A_CHAIN = 5
+# One in six is a fresh start of Python, stopped while it imports.
+FRESH, IMPORT_SECONDS = 1 / 6, 3.0
+# How a stopped command may end: by the signal, with the shell's code for it, or in good order because it was done.
+ENDS = {
+    signal.SIGKILL: (-signal.SIGKILL, 0),
+    signal.SIGTERM: (-signal.SIGTERM, 143, 0),
+    signal.SIGINT: (-signal.SIGINT, 130, 0),
+}
+
+
+@dataclass(frozen=True)
+class Pace:
+    """When an undisturbed run wrote its first file, and when it ended; without the imports."""
+
+    first: float
+    whole: float
+
+    def moment(self, rng: random.Random) -> float:
+        """Any moment; three in four after work has begun."""
+        return rng.uniform(0.8 * self.first if rng.random() < 0.75 else 0.0, self.whole)
 
 
 def killed_anywhere(folder: Path, effort: Effort) -> Iterator[Line]:
     start = folder / "start"
     prepare(start)
-    for job in JOBS:
-        yield _line(job, start, folder / job.name.replace(" ", ""), effort)
+    with commands() as zygote:
+        for job in JOBS:
+            if effort.wants(f"killed: {job.name}"):
+                yield _line(job, start, folder / job.short_name, effort, zygote)
+        if effort.wants("killed: serve"):
+            yield killed_server(start, folder / "serve", effort, zygote)
 
 
-def _line(job: Job, start: Path, folder: Path, effort: Effort) -> Line:
+@contextmanager
+def commands() -> Iterator[Zygote]:
+    """What starts commands, with a server beside it that files can be fetched from."""
+    with slow_server() as address:
+        os.environ["GAMMA_FAULTS_SERVER"] = address
+        zygote = Zygote()
+        try:
+            yield zygote
+        finally:
+            zygote.close()
+            del os.environ["GAMMA_FAULTS_SERVER"]
+
+
+def _line(job: Job, start: Path, folder: Path, effort: Effort, zygote: Zygote) -> Line:
     line = Line(f"killed: {job.name}")
-    calm = folder / "calm"
-    shutil.copytree(start, calm)
-    began = time.monotonic()
-    code, said = job.finish(calm)
-    if code:
-        line.expect(False, f"undisturbed run ended with {code}: {said[-300:]}")
+    pace, expected, complaint = _undisturbed(job, start, folder / "calm", zygote)
+    if complaint:
+        line.expect(False, complaint)
         return line
-    whole, expected = time.monotonic() - began, job.outcome(calm)
-    line.expect(bool(expected), "an undisturbed run leaves no result")
-    rng = random.Random(effort.seed)
-    for number in range(effort.kills):
+    rng = random.Random(f"{job.name} {effort.seed}")
+    for number in range(10 * effort.kills):
+        if line.tried >= effort.kills:
+            break
         place = folder / f"chain{number}"
         shutil.copytree(start, place)
-        complaint = _chain(job, place, whole, expected, rng)
-        line.expect(not complaint, f"chain {number}: {complaint}")
+        stops = min(STOPS_IN_A_CHAIN, effort.kills - line.tried)
+        kills, complaint = _chain(job, place, pace, expected, rng, stops, zygote)
+        line.tried += kills
+        if complaint:
+            line.wrong.append(f"chain {number}: {complaint}")
         shutil.rmtree(place)
     return line
 
 
-def _chain(job: Job, place: Path, whole: float, expected: dict[str, bytes], rng: random.Random) -> str:
-    """Stop the job a few times, let it end, and compare; what is wrong, or nothing."""
-    go_on = False
-    for _ in range(STOPS_IN_A_CHAIN):
-        process = job.start(place, go_on)
-        time.sleep(rng.random() * whole)
-        sign = rng.choice(SIGNALS)
-        if process.poll() is None:
-            os.kill(process.pid, sign)
+def _undisturbed(job: Job, start: Path, calm: Path, zygote: Zygote) -> tuple[Pace, dict[str, bytes], str]:
+    shutil.copytree(start, calm)
+    before = _entries(calm)
+    began = time.monotonic()
+    process, first = job.start(calm, zygote), 0.0
+    while process.poll() is None:
+        if not first and _entries(calm) != before:
+            first = time.monotonic() - began
+        time.sleep(0.02)
+    _, said = process.communicate()
+    pace, expected = Pace(first, time.monotonic() - began), job.outcome(calm)
+    if process.returncode:
+        return pace, expected, f"undisturbed run ended with {process.returncode}: {said[-300:]}"
+    return pace, expected, "" if expected else "an undisturbed run leaves no result"
+
+
+def _entries(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def _chain(
+    job: Job,
+    place: Path,
+    pace: Pace,
+    expected: dict[str, bytes],
+    rng: random.Random,
+    stops: int,
+    zygote: Zygote,
+) -> tuple[int, str]:
+    """Stop the job some times, let it end, and compare: how often it was stopped, and what is wrong if anything."""
+    kills = 0
+    for _ in range(stops):
+        if job.outcome(place) == expected:
+            break  # the last kill came too late: it was done, and some commands refuse to do it twice
+        sign, is_fresh = rng.choice(SIGNALS), rng.random() < FRESH
+        process = job.start(place, None if is_fresh else zygote)
+        was_running = _stop(process, sign, rng.uniform(0, IMPORT_SECONDS) if is_fresh else pace.moment(rng))
         _, said = process.communicate(timeout=120)
-        if "Traceback" in said:
-            return f"a traceback after {sign.name}: {said[-400:]}"
-        if process.returncode == 0:
+        kills += was_running
+        # Python itself may be stopped before it comes to us.
+        if "Traceback" in said and "gamma_kg" in said:
+            return kills, f"a traceback after {sign.name}: {said[-400:]}"
+        if process.returncode not in ENDS[sign]:
+            return kills, f"exit code {process.returncode} after {sign.name}: {said[-300:]}"
+        if left := orphans(process.pid):
+            return kills, f"left the processes {left}"
+        if not was_running:
             break
-        go_on = _has_begun(job, place)
-    code, said = job.finish(place, go_on) if job.outcome(place) != expected else (0, "")
-    if code:
-        return f"did not go on: exit {code}, {said[-300:]}"
-    found = job.outcome(place)
-    if found != expected:
-        different = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
-        return f"differs from an undisturbed run in {', '.join(different[:4])}"
-    half = [str(path.relative_to(place)) for path in place.rglob("*.tmp")]
+    # Killed between the last result and the end, it is all there but for tidying up: then it goes on too.
+    if job.outcome(place) != expected or (half_files(place) and job.name != "index"):
+        code, said = job.finish(place, zygote)
+        if code:
+            return kills, f"did not go on: exit {code}, {said[-300:]}"
+    return kills, different(job.outcome(place), expected) or _left(place)
+
+
+def _stop(process: subprocess.Popen[str] | Child, sign: signal.Signals, seconds: float) -> bool:
+    """Send the signal at that moment; False where the process had ended before."""
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.kill(process.pid, sign)
+        return True
+    return False
+
+
+def different(found: dict[str, bytes], expected: dict[str, bytes]) -> str:
+    names = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
+    return f"differs from an undisturbed run in {', '.join(names[:4])}" if names else ""
+
+
+def _left(place: Path) -> str:
+    half = half_files(place)
     return f"left half a file: {half[:3]}" if half else ""
-
-
-def _has_begun(job: Job, place: Path) -> bool:
-    """Whether there is something to go on with: a run that was stopped before it wrote anything starts anew."""
-    return not job.again or any((place / "run").glob("checkpoints/*")) or (place / "run" / "state.pt").exists()

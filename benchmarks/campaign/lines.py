@@ -15,6 +15,8 @@ class Line:
     tried: int = 0
     wrong: list[str] = field(default_factory=list)
     skipped: str = ""
+    seconds: float = 0.0
+    remark: str = ""
 
     def expect(self, holds: bool, complaint: str) -> None:
         """Count one try; the complaint is kept where it does not hold."""
@@ -24,8 +26,9 @@ class Line:
 
     def __str__(self) -> str:
         if self.skipped:
-            return f"{self.name:<44} not tried: {self.skipped}"
-        return f"{self.name:<44} {self.tried:>7,} tried {len(self.wrong):>5} wrong"
+            return f"{self.name:<48} not tried: {self.skipped}"
+        told = f"{self.name:<48} {self.tried:>7,} tried {len(self.wrong):>5} wrong"
+        return f"{told}  ({self.remark})" if self.remark else told
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,17 @@ class Effort:
     mutations: int
     races: int
     threads: int
+    load_minutes: float = 30.0
+    is_short: bool = False
     seed: int = 0
+    done: frozenset[str] = frozenset()  # lines that an earlier run has tried
+    only: tuple[str, ...] = ()  # beginnings of the names of lines; none means all
+
+    def wants(self, name: str) -> bool:
+        """Whether the line of this name is to be tried."""
+        return name not in self.done and (not self.only or any(name.startswith(chosen) for chosen in self.only))
 
 
-WHOLE = Effort(kills=20, mutations=2000, races=5, threads=16)
-SHORT = Effort(kills=2, mutations=40, races=1, threads=4)
+WHOLE = Effort(kills=20, mutations=2000, races=3, threads=16)
+SHORT = Effort(kills=2, mutations=40, races=1, threads=4, load_minutes=0.1, is_short=True)
 Part = Callable[[Path, Effort], Iterator[Line]]

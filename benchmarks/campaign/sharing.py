@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 import time
@@ -11,84 +12,166 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from campaign.jobs import JOBS, Job, prepare
+from campaign.killed_server import Server
+from campaign.killing import commands, different
 from campaign.lines import Effort, Line
+from campaign.zygote import Zygote
+
+# Room on the disk when the job starts, in kB; it runs out at different moments.
+ROOMS = (0, 12, 60, 400)
+LARGE = "size=48m"
 
 
 def two_at_once(folder: Path, effort: Effort) -> Iterator[Line]:
     """Started at the same time on the same place: at most one is refused, and the result is that of one alone."""
-    start = folder / "start"
+    start, rng = folder / "start", random.Random(effort.seed)
     prepare(start)
-    for job in JOBS:
-        line = Line(f"two at once: {job.name}")
-        calm = folder / f"calm-{job.name.replace(' ', '')}"
-        shutil.copytree(start, calm)
-        job.finish(calm)
-        expected = job.outcome(calm)
-        for number in range(effort.races):
-            place = folder / f"race{number}-{job.name.replace(' ', '')}"
-            shutil.copytree(start, place)
-            both = [job.start(place), job.start(place)]
-            ends = [(process.communicate(timeout=600)[1], process.returncode) for process in both]
-            refused = [said for said, code in ends if code]
-            complaint = ""
-            if any("Traceback" in said for said, _ in ends):
-                complaint = f"a traceback: {[said[-300:] for said, _ in ends if 'Traceback' in said]}"
-            elif len(refused) > 1:
-                complaint = f"both were refused: {refused}"
-            elif any(code not in (0, 2) for _, code in ends):
-                complaint = f"exit codes {[code for _, code in ends]}"
-            elif job.outcome(place) != expected:
-                complaint = "the result is not that of one run alone"
-            line.expect(not complaint, complaint)
-            shutil.rmtree(place)
-        yield line
+    with commands() as zygote:
+        for job in JOBS:
+            line = Line(f"two at once: {job.name}")
+            if not effort.wants(line.name):
+                continue
+            expected = _calm(job, start, folder, zygote)
+            for number in range(effort.races):
+                place = folder / f"race{number}-{job.short_name}"
+                shutil.copytree(start, place)
+                both = [job.start(place, zygote)]
+                time.sleep(rng.uniform(0, 0.3))
+                both.append(job.start(place, zygote))
+                ends = [(process.communicate(timeout=600)[1], process.returncode) for process in both]
+                refused = [said for said, code in ends if code]
+                complaint = ""
+                if any("Traceback" in said for said, _ in ends):
+                    complaint = f"a traceback: {[said[-300:] for said, _ in ends if 'Traceback' in said]}"
+                elif len(refused) > 1:
+                    complaint = f"both were refused: {refused}"
+                elif any(code not in (0, 2) for _, code in ends):
+                    complaint = f"exit codes {[code for _, code in ends]}"
+                else:
+                    complaint = different(job.outcome(place), expected)
+                line.expect(not complaint, complaint)
+                shutil.rmtree(place)
+            yield line
+        line = Line("two at once: serve")
+        if effort.wants(line.name):
+            for _ in range(effort.races):
+                first = Server(zygote, start, "--reviews", "reviews")
+                second = Server(zygote, start, "--reviews", "reviews")
+                code = second.process.wait(120) if not second.address else None
+                line.expect(code == 2 and "another process" in second.said, f"the second: {code}, {second.said[-300:]}")
+                second.end()
+                line.expect(first.end() == 0, f"the first: {first.said[-300:]}")
+            yield line
 
 
 def full_disk(folder: Path, effort: Effort) -> Iterator[Line]:
-    """Results go to a file system of 64 kB that is full: one line, exit code 2, and nothing half-written."""
-    yield from _on_bad_disks(folder, "full disk", ["-o", "size=64k"], fill=True)
+    """Results go to a file system that fills up: one line, exit code 2, nothing half-written; with room it goes on."""
+    start = folder / "start"
+    prepare(start)
+    with commands() as zygote:
+        for job in JOBS:
+            line = Line(f"full disk: {job.name}")
+            if not effort.wants(line.name):
+                continue
+            expected = _calm(job, start, folder, zygote)
+            for room in ROOMS[:: 3 if effort.is_short else 1]:
+                place, bad = folder / f"{job.short_name}{room}", folder / f"bad-{job.short_name}{room}"
+                shutil.copytree(start, place)
+                bad.mkdir()
+                try:
+                    with mounted(bad, ["-o", LARGE]):
+                        (bad / "filler").write_bytes(b"x" * (_free(bad) - (room << 10)))
+                        _run_out(job.at(bad), place, bad, expected, line, zygote)
+                except PermissionError as refused:
+                    line.skipped = str(refused)
+                    break
+                shutil.rmtree(place)
+            yield line
+        line = Line("full disk: serve")
+        if effort.wants(line.name):
+            bad = folder / "bad-serve"
+            bad.mkdir()
+            try:
+                with mounted(bad, ["-o", LARGE]):
+                    _fill_under_server(bad, start, line, zygote)
+            except PermissionError as refused:
+                line.skipped = str(refused)
+            yield line
+
+
+def _run_out(job: Job, place: Path, bad: Path, expected: dict[str, bytes], line: Line, zygote: Zygote) -> None:
+    """One job on a full disk, and again when there is room."""
+    code, said = job.finish(place, zygote)
+    line.expect(code in (0, 2), f"exit code {code}: {said[-400:]}")
+    line.expect("Traceback" not in said and said.count("\n") < 20, f"said {said[-400:]}")
+    if code == 0:
+        line.expect(not different(job.outcome(bad), expected), "ended well with another result")
+        return
+    found = job.outcome(bad)
+    # Logs, records and the best weights so far grow while a job runs; everything else appears when it is whole.
+    half = [name for name in found if name in expected and found[name] != expected[name]]
+    half = [name for name in half if not name.endswith(("log.jsonl", ".json", "best.safetensors"))]
+    line.expect(not half, f"left half of {half[:3]}")
+    (bad / "filler").unlink()
+    code, said = job.finish(place, zygote)
+    line.expect(not code, f"with room again: exit code {code}: {said[-300:]}")
+    wrong = different(job.outcome(bad), expected)
+    line.expect(not wrong, f"with room again: {wrong}")
+
+
+def _fill_under_server(bad: Path, start: Path, line: Line, zygote: Zygote) -> None:
+    """A verdict that can't be written is refused in a sentence; the ones before stay, and with room it is taken."""
+    import urllib.error
+
+    server = Server(zygote, start, "--reviews", str(bad / "reviews"))
+    facts = [text.split("\t") for text in (start / "facts.tsv").read_text().splitlines()][:3]
+    graph = server.call("/v1/graphs")["graphs"][0]["id"]
+    bodies = [{"head": h, "relation": r, "tail": t, "verdict": "accepted"} for h, r, t in facts]
+    server.call(f"/v1/graphs/{graph}/decisions", bodies[0], "PUT")
+    kept = next((bad / "reviews").glob("*.jsonl")).read_bytes()
+    (bad / "filler").write_bytes(b"x" * _free(bad))
+    try:
+        server.call(f"/v1/graphs/{graph}/decisions", bodies[1], "PUT")
+        line.expect(False, "a verdict was acknowledged that could not be written")
+    except urllib.error.HTTPError as refused:
+        said = refused.read().decode()
+        line.expect("write" in said and "Traceback" not in said, f"HTTP {refused.code}: {said[:300]}")
+    line.expect(next((bad / "reviews").glob("*.jsonl")).read_bytes() == kept, "the verdicts before were lost")
+    (bad / "filler").unlink()
+    for body in bodies[1:]:
+        server.call(f"/v1/graphs/{graph}/decisions", body, "PUT")
+    line.expect(server.end() == 0, server.said[-300:])
+    line.expect(next((bad / "reviews").glob("*.jsonl")).read_bytes().count(b"\n") == 3, "verdicts are missing")
 
 
 def read_only(folder: Path, effort: Effort) -> Iterator[Line]:
-    yield from _on_bad_disks(folder, "read-only folder", ["-o", "size=64k,ro"], fill=False)
-
-
-def _on_bad_disks(folder: Path, name: str, options: list[str], fill: bool) -> Iterator[Line]:
     start = folder / "start"
     prepare(start)
-    for job in JOBS:
-        line = Line(f"{name}: {job.name}")
-        place, bad = folder / job.name.replace(" ", ""), folder / f"bad-{job.name.replace(' ', '')}"
-        shutil.copytree(start, place)
-        bad.mkdir()
-        try:
-            with mounted(bad, options):
-                if fill:
-                    (bad / "filler").write_bytes(b"x" * _free(bad))
-                moved = Job(job.name, _onto(job, bad), job.results, job.again)
-                code, said = moved.finish(place)
-                left = sorted(
-                    str(path.relative_to(bad))
-                    for path in bad.rglob("*")
-                    # Hidden, or a store's room for building, is what a next run goes on with.
-                    if path.is_file() and path.name != "filler" and not path.relative_to(bad).parts[0].startswith(".")
-                    if "building" not in path.parts
-                )
-                left = [name for name in left if not name.endswith(".lock")]
-                line.expect(code == 2, f"exit code {code}: {said[-300:]}")
-                line.expect("Traceback" not in said and len(said.strip().splitlines()) < 6, f"said {said[-400:]}")
-                line.expect(not left or not fill, f"left {left}")
-        except PermissionError as refused:
-            line.skipped = str(refused)
-        yield line
+    with commands() as zygote:
+        for job in JOBS:
+            line = Line(f"read-only folder: {job.name}")
+            if not effort.wants(line.name):
+                continue
+            bad = folder / f"bad-{job.short_name}"
+            bad.mkdir()
+            try:
+                with mounted(bad, ["-o", "size=64k,ro"]):
+                    code, said = job.at(bad).finish(start, zygote)
+                    line.expect(code == 2, f"exit code {code}: {said[-300:]}")
+                    line.expect("Traceback" not in said and said.count("\n") < 10, f"said {said[-400:]}")
+            except PermissionError as refused:
+                line.skipped = str(refused)
+            yield line
 
 
-def _onto(job: Job, bad: Path) -> tuple[str, ...]:
-    """The same command with its result on the bad disk."""
-    words = list(job.arguments)
-    at = words.index("--out") + 1
-    words[at] = str(bad / words[at])
-    return tuple(words)
+def _calm(job: Job, start: Path, folder: Path, zygote: Zygote) -> dict[str, bytes]:
+    """What one undisturbed run leaves."""
+    calm = folder / f"calm-{job.short_name}"
+    shutil.copytree(start, calm)
+    code, said = job.finish(calm, zygote)
+    if code:
+        raise RuntimeError(f"{job.name} ended with {code}: {said[-400:]}")
+    return job.outcome(calm)
 
 
 def _free(path: Path) -> int:

@@ -5,10 +5,11 @@ The public names load what they need when they are first used: `gamma --version`
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# Nothing is imported here: until `__main__` runs nobody catches Ctrl-C, and even `typing` takes a while to load.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from gamma_kg.distributed.batch import GammaBatch
     from gamma_kg.errors import CheckpointError, ConfigError, DataError, GammaError, UnknownNameError
     from gamma_kg.graph.graph import KnowledgeGraph
@@ -49,6 +50,8 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value

@@ -156,17 +156,23 @@ def test_local_answers_are_measured_against_whole_ones(tmp_path: Path, monkeypat
     lines = ["\t".join(map(str, triple)) for triple in generated_triples(TINY).tolist()]
     for part, chosen in (("train", lines[20:]), ("valid", lines[:10]), ("test", lines[10:20])):
         (folder / f"{part}.txt").write_text("\n".join(chosen) + "\n")
-    monkeypatch.setattr(local_queries, "GROWTH", (300, 600))
+    monkeypatch.setattr(local_queries, "GROWTH", (300, 600, 2_400))
+    monkeypatch.setattr(local_queries, "LEAST_WHOLE", 500)
+    monkeypatch.setattr(local_queries, "MOST_WHOLE", 1_000)
+    KnowledgeGraph(generated_triples(Counts(120, 4, 620)), [str(i) for i in range(120)], list("abcd")).save(
+        tmp_path / "g.gamma"
+    )
     monkeypatch.setattr(local_queries, "load_benchmark", lambda name, _: _found(tmp_path, name))
     out = tmp_path / "bench.json"
     command = ["bench", "--local", "--growth", "--rounds", "1", "--threads", "1", "--out", str(out)]
-    result = CliRunner().invoke(app, [*command, "--store", str(folder / "train.txt")])
+    result = CliRunner().invoke(app, [*command, "--store", str(tmp_path / "g.gamma")])
     assert result.exit_code == 0, result.output
     record = json.loads(out.read_text())
-    assert [row["graph"] for row in record["ratios"]] == ["fb15k237", "generated, 600 triples"]
+    assert [row["graph"] for row in record["ratios"]] == ["fb15k237", "620 triples"]
     for row in record["ratios"]:
         assert row["ratio"] == pytest.approx(row["local"] / row["whole"]) and row["triples"] >= 8_000
-    assert [row["triples"] for row in record["growth"]][:2] == [300, 600] and len(record["growth"]) == 3
+    assert [row["triples"] for row in record["growth"]] == [300, 620, 2_400], "a store stands for its size"
+    assert all(row["opening"] >= 0 and row["processor seconds"] > 0 for row in record["growth"])
     assert [aim["limit"] for aim in record["targets"]] == [5, 200]
     assert "codex-m" in result.output  # is not there, which is said
 

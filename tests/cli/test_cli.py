@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from gamma_kg import Gamma
 from gamma_kg.cli import main
@@ -82,7 +83,7 @@ def test_info_fits_on_one_screen_and_says_what_the_bundled_model_is(run: Run) ->
     code, out, _ = run("info")
     lines = out.splitlines()
     assert code == 0 and len(lines) <= 10 and max(map(len, lines)) <= 120
-    assert "359,298 parameters" in out and "fb15k237" in out and "validation MRR" in out
+    assert "361,218 parameters" in out and "fb15k237" in out and "validation MRR" in out
 
 
 def test_convert_imports_public_weights(run: Run, shared: Path, tmp_path: Path) -> None:
@@ -144,3 +145,19 @@ def test_a_damaged_checkpoint_is_refused_in_one_line(run: Run, facts: Path, tmp_
     path = damaged(tmp_path, "bad.safetensors", content)
     code, out, err = run("predict", facts, "--head", "Ann", "--relation", "mother of", "-m", path)
     assert (code, out, err.count("\n")) == (2, "", 1) and "bad.safetensors" in err
+
+
+def test_explain_offers_no_baseline_and_takes_none(run: Run, facts: Path) -> None:
+    _, shown, _ = run("explain", "--help")
+    assert "--model" in shown and "ppr" not in shown and "frequency" not in shown
+    code, _, err = run("explain", facts, "-h", "Ann", "-r", "mother of", "-t", "Bob", "-m", "ppr")
+    assert (code, err.count("\n")) == (2, 1) and "a baseline has no paths to explain" in err
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_a_gpu_that_is_not_there_is_one_line_and_exit_code_2(run: Run, facts: Path, model: Path) -> None:
+    asked = ("predict", facts, "-h", "Ann", "-r", "mother of", "-m", model)
+    code, out, err = run(*asked, "--device", "cuda")
+    assert (code, out) == (2, "") and "gamma: device 'cuda' was asked for, but torch finds 0 GPUs here" in err
+    answers = [run(*asked, "--json", "--device", device)[:2] for device in ("cpu", "auto")]
+    assert answers[0] == answers[1] and answers[0][0] == 0

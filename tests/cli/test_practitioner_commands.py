@@ -167,7 +167,7 @@ def test_complete_writes_facts_or_shows_them(run, graph: Path, model: Path, tmp_
     code, stdout, err = run("complete", graph, "--out", out, "-m", model, "--no-calibrate")
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert (code, stdout) == (0, "") and rows and "promising queries asked" in err
-    assert rows[0].keys() == {*"head relation tail probability score head_id relation_id tail_id".split()}
+    assert rows[0].keys() == {*"head relation tail probability score local head_id relation_id tail_id".split()}
     code, stdout, _ = run("complete", graph, "-m", model, "--no-calibrate", "--relations", "e:siblingOf")
     assert code == 0 and "Most probable missing facts" in stdout
 
@@ -179,7 +179,7 @@ def test_complete_keeps_to_its_budget_and_goes_on(run, graph: Path, model: Path,
     assert (tmp_path / "new.tsv.progress").exists()
     code, _, err = run("complete", graph, "--out", out, "-m", model, "--no-calibrate")
     assert code == 0 and "goes on" not in err and not (tmp_path / "new.tsv.progress").exists()
-    assert out.read_text().startswith("head\trelation\ttail\tprobability\tscore\thead_id")
+    assert out.read_text().startswith("head\trelation\ttail\tprobability\tscore\tlocal\thead_id")
 
 
 def test_complete_looks_names_up_before_it_computes_anything(

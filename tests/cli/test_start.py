@@ -36,3 +36,12 @@ def test_an_answer_loads_neither_the_compiler_of_torch_nor_the_optimisers_of_sci
     assert "African Union" in shown or "probability" in shown
     assert "torch" in modules
     assert not modules & {"torch._dynamo", "scipy.optimize"}
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    """Until the first line of `__main__` Ctrl-C would be a traceback: that time must be next to nothing."""
+    # What finds the package where it is installed for developing is loaded before: it is none of our doing.
+    finder = "import sys, collections, contextlib, importlib.machinery, importlib.util, operator, reprlib, warnings"
+    program = f"{finder}; before = {{*sys.modules}}; import gamma_kg; print(*({{*sys.modules}} - before))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {"gamma_kg", "__future__"}

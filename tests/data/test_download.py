@@ -116,3 +116,17 @@ def test_without_a_network_the_error_says_where_to_put_the_files(tmp_path):
     entry = replace(dataset("nl-25"), downloads=(Download("train.txt", ("http://127.0.0.1:9/train.txt",)),))
     with pytest.raises(DataError, match=r"can't be reached.*Without a network, put train\.txt.*nl-25"):
         fetch(entry, tmp_path)
+
+
+def test_of_two_fetches_of_one_set_the_second_is_told_and_the_first_ends_whole(server, tmp_path):
+    entry = entry_for(server, tmp_path, train=sha256(TRAIN, tmp_path))
+    refused = []
+
+    def second(*event):
+        if not refused:
+            with pytest.raises(DataError, match="fetching yago310: another process"):
+                fetch(entry, tmp_path)
+            refused.append(event)
+
+    assert fetch(entry, tmp_path, second) == ["train.txt", "valid.txt", "test.txt"]
+    assert refused and (tmp_path / "yago310" / "train.txt").read_text() == TRAIN

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from gamma_kg import DataError, KnowledgeGraph
+from gamma_kg.graph.store.index import index_files
+from gamma_kg.rules import rules_of
 
 PREFIXES = """
 @prefix : <http://pizza.example/#> .
@@ -103,6 +105,49 @@ def test_blank_nodes_that_are_things_stay(tmp_path: Path) -> None:
     path.write_text(PREFIXES + "_:somebody :knows :ann . :ann :knows [ :knows :bob ] . :ann a :Person .")
     found = facts(path)
     assert len(found) == 4 and ("_:somebody", "knows", "ann") in found and ("ann", "type", "Person") in found
+
+
+def test_a_store_holds_what_the_file_gives_in_memory(pizza: Path, tmp_path: Path) -> None:
+    index_files([pizza], tmp_path / "pizza.gamma")
+    assert facts(tmp_path / "pizza.gamma") == facts(pizza)
+    read, stored = KnowledgeGraph.from_file(pizza), KnowledgeGraph.from_file(tmp_path / "pizza.gamma")
+    assert list(stored.entities) == list(read.entities), "a name that only obsolete facts had is gone"
+    assert read.report is not None and stored.report is not None
+    assert {tuple(axiom) for axiom in stored.report.axioms} == set(read.report.axioms)
+
+
+def test_what_a_store_held_before_stays_when_an_ontology_is_added(pizza: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old.ttl"
+    old.write_text(PREFIXES + ":Old :servedIn :Rome . :Rome :capitalOf :Italy .")
+    index_files([old], tmp_path / "both.gamma")
+    index_files([pizza], tmp_path / "both.gamma", append=True)
+    both = facts(tmp_path / "both.gamma")
+    assert {("Old", "servedIn", "Rome"), ("Margherita", "hasTopping", "Mozzarella")} <= both
+    assert ("Newer", "subClassOf", "Old") not in both
+
+
+def test_an_annotation_property_is_no_thing_either(tmp_path: Path) -> None:
+    path = tmp_path / "subsets.ttl"
+    path.write_text(
+        PREFIXES
+        + """:subset a owl:AnnotationProperty . :slim a owl:AnnotationProperty ; rdfs:subPropertyOf :subset .
+        :A a owl:Class ; rdfs:subClassOf :B . :p a owl:ObjectProperty ; rdfs:subPropertyOf :q ."""
+    )
+    assert facts(path) == {("A", "subClassOf", "B"), ("p", "subPropertyOf", "q")}
+
+
+@pytest.mark.parametrize("ending", ["ttl", "gamma"])
+def test_blank_nodes_are_never_answers(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / "people.ttl"
+    path.write_text(PREFIXES + "_:x :knows :ann . :ann :knows :bob . :bob :knows _:x . :bob :likes :ann .")
+    index_files([path], tmp_path / "people.gamma")
+    kg = KnowledgeGraph.from_file(tmp_path / f"people.{ending}")
+    blocked = rules_of(kg).blocked(kg.entity_id(":ann"), kg.relation_id(":likes"))
+    identifiers = [name for batch in kg.entities.identifier_batches() for name in batch]
+    assert [is_blocked for name, is_blocked in zip(identifiers, blocked, strict=True) if name.startswith("_:")] == [
+        True
+    ]
+    assert not blocked[kg.entity_id(":bob")]
 
 
 def test_a_list_that_bites_its_own_tail_ends(tmp_path: Path) -> None:

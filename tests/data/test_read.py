@@ -213,6 +213,14 @@ def test_labels_are_shown_and_all_names_are_understood(tmp_path: Path) -> None:
     assert encoded.relations.id("has border with") == 0
 
 
+def test_a_label_in_a_foreign_language_gives_way_to_an_identifier_of_words(tmp_path: Path) -> None:
+    body = 'e:NamedPizza rdfs:label "PizzaComUmNome"@pt ; e:p e:Q42 . e:Q42 rdfs:label "Douglas"@pt .'
+    path = turtle(tmp_path / "f.ttl", body)
+    assert list(read_triples(path).entities) == ["e:NamedPizza", "Douglas"]
+    assert read_triples(path).entities.id("PizzaComUmNome") == 0
+    assert list(read_triples(path, languages=["pt"]).entities) == ["PizzaComUmNome", "Douglas"]
+
+
 def test_a_label_of_two_entities_is_shown_apart_and_refused_alone(tmp_path: Path) -> None:
     body = 'e:a rdfs:label "Paris" ; e:p e:b . e:b rdfs:label "Paris" .'
     encoded = read_triples(turtle(tmp_path / "f.ttl", body))

@@ -18,10 +18,11 @@ def test_the_bundled_model_finds_far_more_held_out_facts_than_an_untrained_one()
     assert trained["mrr"] > 0.6 and trained["mrr"] > 4 * untrained["mrr"]
 
 
-def test_the_bundled_weights_are_the_published_model_and_say_where_they_come_from() -> None:
-    gamma = Gamma.from_pretrained()
-    assert gamma.num_parameters == 359_298 and gamma.config.branches == ("complex", "split-complex")
-    assert gamma.provenance["samples"] > 0 and gamma.provenance["train_config"]
+def test_the_bundled_weights_are_the_published_model_with_pairs_and_say_where_they_come_from() -> None:
+    published, gamma = Gamma.from_pretrained("gamma-1"), Gamma.from_pretrained()
+    assert published.num_parameters == 359_298 and published.config.branches == ("complex", "split-complex")
+    assert gamma.config == published.config.with_options(relation_graph="pairs")
+    assert all(run["samples"] > 0 and run["train_config"] for run in gamma.provenance["mean_of"])
 
 
 def test_shown_facts_are_held_out_of_the_graph() -> None:

@@ -40,6 +40,19 @@ def test_frames_iterators_and_columns_give_the_same_answers(
         pd.testing.assert_frame_equal(answers.drop(columns="question"), whole.drop(columns="question"))
 
 
+def test_frames_say_what_answers_were_computed_on_and_have_the_columns_that_spark_is_told(
+    tmp_path: Path, family: KnowledgeGraph, small_gamma: Gamma
+) -> None:
+    family.save(tmp_path / "family.gamma")
+    small_gamma.save(tmp_path / "small.safetensors")
+    for local, expected in (("off", None), (5, 5)):
+        answers = GammaBatch(tmp_path / "family.gamma", tmp_path / "small.safetensors", local=local)(QUERIES[:1])
+        assert answers["local"].tolist() == [expected] * len(answers)
+        assert not answers["is_sampled"].any()
+        told = [column.split()[0] for column in GammaBatch.SPARK_SCHEMA.split(", ")]
+        assert sorted(told) == sorted(answers.drop(columns="mark").columns)
+
+
 def test_a_batch_that_was_used_can_be_sent_to_another_process(batch: GammaBatch) -> None:
     whole = batch(QUERIES)
     sent = pickle.dumps(batch)

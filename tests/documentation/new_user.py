@@ -69,7 +69,8 @@ class NewUser:
     def __post_init__(self) -> None:
         (self.folder / "benchmarks").symlink_to(ROOT / "benchmarks")
         shutil.copytree(self.sets, self.folder / "datasets")
-        write_ultra(self.folder / "ultra_3g.pth")
+        for name in ("ultra_3g.pth", "ultraquery.pth"):
+            write_ultra(self.folder / name)
         for name, text in stand_ins.FILES.items():
             (self.folder / name).write_text(text, encoding="utf-8")
         patch = self.monkeypatch

@@ -24,7 +24,7 @@ PLACEHOLDERS = {
 }
 
 # Values of options that say how long to work; another number means the same, for less time.
-VALUES = {"--per-type": "2", "--minutes": "0.004", "--nproc_per_node": "2"}
+VALUES = {"--per-type": "2", "--limit": "20", "--minutes": "0.004", "--nproc_per_node": "2"}
 
 # Options that a command is given besides.
 MORE = {
@@ -39,6 +39,8 @@ MORE = {
     ("python", "benchmarks/train_queries.py"): ["--steps", "1", "--minutes", "0.2"],
     ("python", "benchmarks/completion_precision.py"): ["--seconds", "0.5"],
     ("python", "benchmarks/time_by_size.py"): ["--sizes", "500", "--queries", "1"],
+    ("python", "benchmarks/faults.py"): ["--part", "native", "--only", "native: ids", "--record", "faults.jsonl"],
+    ("python", "benchmarks/explanations.py"): ["--facts", "1", "--draws", "1"],
 }
 
 

@@ -15,7 +15,8 @@ from gamma_kg.predicting.gamma import Gamma
 
 # Those that pages and configs name.
 SETS = (
-    "fb15k237 wn18rr codex-m nell-v1 nell-v3 nl-0 nl-50 nl-100 wk-25 mt4-sci fb-100 wn18rr-v1 wn18rr-v2 fb15k237-v1"
+    "fb15k237 wn18rr codex-m nell-v1 nell-v3 nl-0 nl-50 nl-100 wk-25 mt4-sci fb-100 wn18rr-v1 wn18rr-v2 fb15k237-v1 "
+    "fb15k237-v2 codex-s"
 ).split()
 RELATIONS = ("parent of", "child of", "grandparent of")
 

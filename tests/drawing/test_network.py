@@ -64,6 +64,27 @@ def test_long_names_are_wrapped_whole_and_no_text_is_too_small_to_read() -> None
     assert min(sizes) >= SMALLEST_TEXT
 
 
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("therapeutic_or_preventive_procedure", ["therapeutic_or_", "preventive_procedure"]),
+        ("SlicedTomatoToppingOfTheDay", ["SlicedTomatoToppingOf", "TheDay"]),
+        ("x" * 45, ["x" * 22, "x" * 22, "x"]),
+    ],
+)
+def test_a_long_word_is_parted_where_its_parts_meet(name: str, lines: list[str]) -> None:
+    assert wrapped(name, 22) == lines
+
+
+def test_an_arrow_within_a_column_bows_around_the_boxes_between() -> None:
+    pairs = [("a", "long"), ("a", "b"), ("a", "c"), ("long", "c")]
+    column = columns_from("a", None, pairs)
+    size = {"a": (80.0, 32.0), "long": (200.0, 32.0), "b": (60.0, 32.0), "c": (90.0, 32.0)}
+    layout = lay_out(column, size, pairs, {0: 120.0, 1: 120.0})
+    (x1, _), (x2, _) = layout.arrows[3]
+    assert x1 == x2 and all(x1 >= box.x + box.width for box in layout.boxes.values())
+
+
 @pytest.mark.parametrize("name", ["", "one", "two words here and there", "y" * 100, "日本語" * 20, "a  b\tc"])
 def test_wrapping_loses_no_letter(name: str) -> None:
     assert "".join(wrapped(name, 10)).replace(" ", "") == "".join(name.split())

@@ -13,6 +13,7 @@ import torch
 
 from gamma_kg import DataError, Gamma, KnowledgeGraph
 from gamma_kg.demo import demo_graph, demo_split
+from gamma_kg.explain import Explanation
 from gamma_kg.explain.asked import Asked, Piece, Standing
 from gamma_kg.explain.beam import best_walks
 from gamma_kg.explain.deciding import Decision, deciding_facts
@@ -171,6 +172,17 @@ def test_names_with_markup_do_not_break_the_picture(small_gamma: Gamma) -> None:
     found = small_gamma.explain(kg, head="<a> & 'b'", relation="日本語の関係", tail="d")
     ElementTree.fromstring(found.svg())
     assert "<script>" not in found.html()
+
+
+def test_a_long_question_is_written_whole_and_with_the_probability_that_predict_gives() -> None:
+    names = [" ".join(f"{kind}{n}" for n in range(40)) for kind in ("head", "relation", "tail")]
+    found = Explanation(
+        *names, score=1.0, probability=0.125, share=0.75, rank=1, known=False, branch_weights={}, paths=(), facts=(),
+        pairs=(), cause="none", num_tested=0, local=None, is_outside=False, is_calibrated=True,
+    )  # fmt: skip
+    words = " ".join(ElementTree.fromstring(found.svg()).itertext())
+    assert "tail39?" in words, "no line of the question is cut off"
+    assert "probability 12.5%" in words and "probability 12.5%" in found.text()
 
 
 def test_a_tail_out_of_reach_has_no_path(small_gamma: Gamma, family: KnowledgeGraph) -> None:

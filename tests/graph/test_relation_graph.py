@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -5,7 +7,7 @@ from hypothesis import strategies as st
 
 from gamma_kg import KnowledgeGraph
 from gamma_kg.graph.edges import Edges
-from gamma_kg.graph.relation_graph import EDGE_TYPES, build_relation_graph
+from gamma_kg.graph.relation_graph import EDGE_TYPES, build_relation_graph, relation_graph_parts
 
 H2H, T2T, H2T, T2H = range(4)
 
@@ -66,3 +68,19 @@ def test_bands_and_blocks_of_any_size_give_the_same_graph(monkeypatch: pytest.Mo
     in_parts = build_relation_graph(kg.edges, band_bytes=3 * 2 * 18)
     for name in ("node_ptr", "group_type", "group_ptr", "neighbour", "inverse"):
         assert getattr(whole, name).equal(getattr(in_parts, name)), name
+
+
+def test_memory_does_not_grow_with_the_square_of_the_number_of_relations() -> None:
+    def peak(num_relations: int) -> tuple[int, int]:
+        """Bytes that building takes at most, and how many edges it gives: all relations meet in one entity."""
+        triples = np.column_stack((np.zeros(num_relations), np.arange(num_relations), np.arange(1, num_relations + 1)))
+        edges = Edges.of_triples(triples.astype(np.int64), num_relations + 1, num_relations)
+        tracemalloc.start()
+        found = sum(int(count.sum()) for count, _ in relation_graph_parts(edges, band_bytes=1 << 16))
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most, found
+
+    few, many = peak(500), peak(2_000)
+    assert many[1] > 15 * few[1], "as many edges as there are pairs"
+    assert many[0] < 2 * few[0]

@@ -173,6 +173,19 @@ def test_a_second_writer_is_refused_and_readers_are_not(facts: Path, store: Path
         KnowledgeGraph.open(store)
 
 
+@pytest.mark.parametrize(
+    ("limit", "most", "complaint"),
+    [("MOST_ENTITIES", 2**31 - 1, "entities; a store holds at most 1"), ("MOST_TRIPLES", 2**40, "triples; a store")],
+)
+def test_only_what_32_and_40_bits_can_number_is_refused(
+    facts: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int, complaint: str
+) -> None:
+    assert getattr(indexing, limit) == most
+    monkeypatch.setattr(indexing, limit, 1)
+    with pytest.raises(DataError, match=complaint):
+        index_files([facts], facts.with_name("g.gamma"))
+
+
 def test_a_stopped_run_is_taken_up_where_it_ended(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = facts.with_name("g.gamma")
     with monkeypatch.context() as broken:

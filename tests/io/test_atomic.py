@@ -1,10 +1,12 @@
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from gamma_kg.errors import DataError
-from gamma_kg.io.atomic import write_text, write_whole
+from gamma_kg.io.atomic import temporary_name, write_text, write_whole
 
 
 def test_a_file_gets_the_rights_of_any_new_file_whatever_its_writer_does(tmp_path: Path) -> None:
@@ -30,3 +32,28 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
     with pytest.raises(DataError, match="No space left"):
         write_whole(path, fail)
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["file.txt"]
+
+
+def test_what_a_killed_process_left_is_cleared_away_and_what_another_writes_is_not(tmp_path: Path) -> None:
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    mine = temporary_name(tmp_path / "other")
+    left = mine.with_name(mine.name.replace(f".{os.getpid()}.", f".{int(dead.stdout)}."))
+    elsewhere = left.with_name(left.name.replace(".other.", ".other.another-machine-"))
+    for path in (mine, left, elsewhere):
+        path.write_text("half")
+    write_text(tmp_path / "file.txt", "whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([mine.name, elsewhere.name, "file.txt"])
+
+
+@pytest.mark.parametrize("said", ["PytorchStreamWriter failed writing file", "[enforce fail] . unexpected pos 64 vs 0"])
+def test_a_full_disk_that_torch_meets_is_the_same_one_error(tmp_path: Path, said: str) -> None:
+    path = tmp_path / "state.pt"
+    write_text(path, "old")
+
+    def fail(temporary: Path) -> None:
+        temporary.write_text("half")
+        raise RuntimeError(said)
+
+    with pytest.raises(DataError, match=r"can't write .*state\.pt"):
+        write_whole(path, fail)
+    assert path.read_text() == "old" and os.listdir(tmp_path) == ["state.pt"]

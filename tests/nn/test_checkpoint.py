@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from gamma_kg import CheckpointError, Gamma, KnowledgeGraph
-from gamma_kg.nn.checkpoint import FORMAT, import_ultra, load_checkpoint
+from gamma_kg.nn.checkpoint import FORMAT, Checkpoint, import_ultra, load_checkpoint
 
 
 @pytest.fixture
@@ -112,3 +112,18 @@ def test_a_model_of_meetings_goes_on_with_pairs_from_the_same_scores(saved: Path
     for layer in before.model.relation_encoder.layers:
         torch.nn.init.ones_(layer.relation.weight)
     assert not after.scores(family, source, relation).allclose(before.scores(family, source, relation))
+
+
+@pytest.mark.parametrize(
+    "absurd",
+    [{"dim": 10**8}, {"dim": 10**17}, {"num_layers": 10**9}, {"mlp_hidden": 10**12}, {"attention_dim": 10**14}],
+)
+def test_an_absurd_config_is_refused_before_memory_is_taken(saved: Path, absurd: dict[str, int]) -> None:
+    import resource
+
+    found = load_checkpoint(saved)
+    changed = Checkpoint(found.config.with_options(**absurd), found.weights)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(CheckpointError, match="this checkpoint"):
+        changed.build()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000

@@ -102,7 +102,7 @@ def test_one_fact_has_one_probability_wherever_it_is_asked_for() -> None:
         heads = gamma.predict(kg, relation=fact.relation, tail=fact.tail, **everything)
         relations = gamma.predict(kg, head=fact.head, tail=fact.tail, **everything)
         said = [p.probability for p in (*tails, *heads, *relations) if (p.head, p.relation, p.tail) == name]
-        explained = gamma.explain(kg, head=name[0], relation=name[1], tail=name[2], num_facts=0).calibrated
+        explained = gamma.explain(kg, head=name[0], relation=name[1], tail=name[2], num_facts=0).probability
         assert len(said) == 3
         assert [*said, explained] == pytest.approx([fact.probability] * 4, rel=1e-5)
         assert [p.probability for p in tails] == sorted((p.probability for p in tails), reverse=True)

@@ -10,6 +10,7 @@ from gamma_kg.errors import NonFiniteScoreError
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.growth import grow
 from gamma_kg.predicting import background as background_file
+from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers, make_background
 from gamma_kg.predicting.baselines import frequency_baseline
 from gamma_kg.predicting.fingerprint import run_fingerprint
@@ -114,7 +115,8 @@ def test_baselines_know_whole_graphs_only(town: KnowledgeGraph) -> None:
     assert {p.local for p in frequency.predict(town, head="e7", relation="r1", local=20)} == {None}
     frequency.calibrate(town, max_hidden=20, local=20)
     assert frequency.calibration(town, "off") is not None
-    assert run_fingerprint(frequency, town, 20) == run_fingerprint(frequency, town, "off")
+    local, whole = AnswerOptions(local=20), AnswerOptions(local="off")
+    assert run_fingerprint(frequency, town, local) == run_fingerprint(frequency, town, whole)
 
 
 @pytest.mark.parametrize("wrong", ["yes", "0", -5, "1.5"])

@@ -134,7 +134,7 @@ def test_ntriples_carry_reified_confidence_and_the_iris_of_the_graph(small_gamma
     assert terms[f"<{RDF}subject>"] == "<http://e.org/a>" and terms[f"<{RDF}predicate>"] == "<http://e.org/p>"
     confidence = next(quad for quad in quads if quad.predicate.value == "urn:gamma:vocabulary:probability")
     assert 0 <= float(confidence.object.value) <= 1
-    assert len(quads) == 4 + 4
+    assert len(quads) == 4 + 5
 
 
 def test_a_stopped_run_goes_on_and_asks_nothing_twice(
@@ -162,3 +162,21 @@ def test_a_stopped_run_goes_on_and_asks_nothing_twice(
 def test_an_ending_without_a_writer_is_refused_first(family: KnowledgeGraph, tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match=r"ending|leave \.gz away"):
         write_rows(tmp_path / name, [], family)
+
+
+@pytest.mark.parametrize(("local", "expected"), [("off", None), ("6", 6)])
+def test_every_answer_says_what_it_was_computed_on(
+    family: KnowledgeGraph, small_gamma: Gamma, tmp_path: Path, local: str, expected: int | None
+) -> None:
+    queries = [("one", ("Ann", "mother of", None)), ("two", ("Ann", None, "Dan"))]
+    for name in ("a.jsonl", "a.parquet", "a.tsv"):
+        answer_queries(small_gamma, family, queries, tmp_path / name, top_k=2, local=local)
+    rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert len(rows) == 4
+    assert {(row["local"], row["is_sampled"]) for row in rows} == {(expected, False)}
+    frame = pl.read_parquet(tmp_path / "a.parquet")
+    assert frame.schema["local"] == pl.Int64
+    assert frame["local"].to_list() == [expected] * 4
+    with (tmp_path / "a.tsv").open() as file:
+        table = list(csv.DictReader(file, delimiter="\t"))
+    assert {row["local"] for row in table} == {"" if expected is None else str(expected)}

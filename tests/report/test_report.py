@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import math
 from html.parser import HTMLParser
 
 import numpy as np
@@ -101,7 +102,10 @@ def test_every_format_renders_and_escapes(folders, tmp_path):
     assert "| ours |" in texts["markdown"] and "0.500" in texts["terminal"]
     assert r"\begin{tabular}" in texts["latex"] and "95 %" not in texts["latex"]
     rows = list(csv.DictReader(io.StringIO(texts["csv"])))
-    assert {row["model"] for row in rows} == {"ours", "ppr", "ULTRA (paper)", "GAMMA (paper)"}
+    public = {f"{model} (public run)" for model in ("TRIX", "MOTIF", "FLOCK", "KG-ICL", "SEMMA")}
+    assert {row["model"] for row in rows} == {"ours", "ppr", "ULTRA (paper)", "GAMMA (paper)", *public}
+    flock = [row for row in rows if row["model"] == "FLOCK (public run)"]
+    assert {row["dataset"] for row in flock} == {"nl-100", "nl-0", "wn18rr-v1"} and all(row["hits@10"] for row in flock)
     assert next(row for row in rows if row["model"] == "ours" and row["dataset"] == "nl-100")["mrr"] == "0.5"
     with pytest.raises(ConfigError, match="markdown"):
         render(runs, "markdwon")
@@ -204,11 +208,89 @@ def test_queries_are_compared_where_both_runs_kept_their_ranks(tmp_path):
     for name, above in (("one", [0, 1, 3]), ("two", [1, 1, 9])):
         paths.append(tmp_path / f"{name}.npz")
         np.savez(paths[-1], above=above, tied=[0, 0, 0], total=[9, 9, 9])
-    queries, (low, high) = compare_queries(paths[:1], paths[1:])
-    mean = (1 - 0.5 + 0 + 0.25 - 0.1) / 3
-    assert queries == 3 and low <= mean <= high and low == 0.0
+    found = compare_queries(paths[:1], paths[1:])
+    low, high = found.interval
+    assert (found.graphs, found.queries) == (1, 3) and found.mean_difference == pytest.approx((0.5 + 0.15) / 3)
+    assert low <= found.mean_difference <= high and low == 0.0
     np.savez(paths[1], above=[1, 1, 9], tied=[0, 0, 0], total=[9, 9, 8])
     assert compare_queries(paths[:1], paths[1:]) is None, "another filter, other queries"
+
+
+def ranks(path, above):
+    path.parent.mkdir(exist_ok=True)
+    np.savez(path, above=above, tied=np.zeros_like(above), total=np.full_like(above, 99))
+    return path
+
+
+def test_test_over_queries_gives_every_graph_the_same_weight(tmp_path):
+    """Two graphs of unlike size; the reckoning by hand has each graph's mean and its standard error."""
+    rng = np.random.default_rng(3)
+    above = {size: rng.integers(0, 30, size=(2, size)) for size in (40, 400)}
+    paths = [[ranks(tmp_path / f"{size}-{i}.npz", above[size][i]) for size in above] for i in (0, 1)]
+    differences = [1 / (1 + one) - 1 / (1 + two) for one, two in above.values()]
+    mean = sum(d.mean() for d in differences) / 2
+    error = math.sqrt(sum(d.var(ddof=1) / len(d) for d in differences)) / 2
+    found = compare_queries(*paths)
+    assert found.mean_difference == pytest.approx(mean) and found.queries == 440
+    assert found.p_value == pytest.approx(math.erfc(abs(mean) / error / math.sqrt(2)))
+    width = found.interval[1] - found.interval[0]
+    assert width == pytest.approx(2 * 1.96 * error, rel=0.15), "drawn and reckoned spread agree"
+    assert compare_queries(paths[0], paths[0]).p_value == 1.0
+
+
+def test_two_folders_with_ranks_are_compared_over_graphs_and_over_queries(tmp_path):
+    for name, mrr, above in (("ours", 0.9, [0, 0, 0, 1]), ("other", 0.3, [3, 4, 2, 5])):
+        folder = write(tmp_path / name, result("nl-0", name, mrr), result("nl-50", name, mrr))
+        ranks(folder / "ranks" / "nl-0.npz", np.array(above))
+    runs = load_runs([tmp_path / "ours", tmp_path / "other"])
+    table = next(table for table in report_tables(runs) if table.name == "comparisons")
+    cells = dict(zip(table.columns, table.rows[0], strict=True))
+    assert cells["first − second"] == "ours − other" and cells["graphs"] == "2"
+    assert cells["queries"] == "4 of 1 graphs" and cells["interval over queries"].startswith("+0.")
+    assert cells["p over queries"] == "< 0.0001"
+    assert {tuple(row[-3:]) for row in table.rows[1:]} == {("", "", "")}, "published figures have no ranks"
+
+
+def test_public_runs_have_the_means_that_the_models_reports_give():
+    figures = published()
+    counts = {model: len(paper_groups(list(report.results))["total"]) for model, report in figures.reports.items()}
+    assert counts == {"TRIX": 41, "MOTIF": 41, "FLOCK": 40, "KG-ICL": 41, "SEMMA": 50}
+    for model, report in figures.reports.items():
+        assert set(report.results) | set(report.tails) <= set(catalog()) and "commit" in report.source
+        assert all(0 < row["mrr"] < row["hits@10"] < 1 for row in (*report.results.values(), *report.tails.values()))
+        for group, mean in figures.others.get(model, {}).items():
+            rows = [row["mrr"] for slug, row in report.results.items() if catalog()[slug].group == group]
+            assert sum(rows) / len(rows) == pytest.approx(mean, abs=0.003), (model, group)
+
+
+def test_public_runs_stand_beside_ours_over_the_same_graphs_only(tmp_path):
+    folder = write(tmp_path / "one", *(result(name, "ours", mrr) for name, mrr in (("fb-25", 0.5), ("nl-0", 0.1))))
+    runs = load_runs([folder])
+    tables = {table.name: table for table in report_tables(runs)}
+    rows = {row[0]: row for row in tables["public"].rows}
+    assert rows["TRIX (public run)"] == ["TRIX (public run)", "inductive e,r", "2", "0.390", "0.600", "0.300", "0.400"]
+    assert rows["FLOCK (public run)"] == [
+        "FLOCK (public run)",
+        "inductive e,r",
+        "1 of 2",
+        "0.378",
+        "0.609",
+        "0.100",
+        "0.200",
+    ]
+    graphs = tables["graphs"]
+    assert list(graphs.columns[-5:]) == ["TRIX MRR", "MOTIF MRR", "FLOCK MRR", "KG-ICL MRR", "SEMMA MRR"]
+    assert [row[-3] for row in graphs.rows] == ["", "0.378"] and "LckyLke/sotaKGFMs" in graphs.note
+    against = next(row for row in tables["comparisons"].rows if row[0] == "ours − FLOCK (public run)")
+    assert against[1] == "1" and against[5] == "-0.2783"
+
+
+def test_no_column_for_a_model_without_a_figure_at_hand(tmp_path):
+    sparse = result("fb15k237-10", "ours", 0.2, tail={"mrr": 0.3, "hits@10": 0.4})
+    tables = {table.name: table for table in report_tables(load_runs([write(tmp_path / "one", sparse)]))}
+    assert "public" not in tables and tables["graphs"].columns[-1] == "SEMMA MRR"
+    assert [row[-1] for row in tables["graphs"].rows] == ["", "0.247"], "tails stand in the row of tails"
+    assert not any("TRIX" in column for column in tables["graphs"].columns)
 
 
 def test_sparse_sets_show_their_tails_beside_both_directions(tmp_path):

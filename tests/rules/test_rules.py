@@ -141,6 +141,16 @@ def test_relations_that_the_pair_contradicts_are_left_out(world: KnowledgeGraph,
     assert "is a" in {p.name for p in small_gamma.predict(world, head="nl", tail="nll", rules=False)}
 
 
+@pytest.mark.parametrize(("relation", "is_blocked"), [("part of", True), ("likes", False)])
+def test_parts_and_wholes_have_no_cycles_unless_a_fact_closes_one(relation: str, is_blocked: bool) -> None:
+    facts = [("envelope", relation, "nucleus"), ("nucleus", relation, "cell")]
+    kg = KnowledgeGraph.from_triples(facts)
+    assert ("envelope" in names(rules_of(kg), rules_of(kg).blocked(kg.entity_id("nucleus"), 0))) is is_blocked
+    assert ("envelope" in names(rules_of(kg), rules_of(kg).blocked(kg.entity_id("cell"), 0))) is is_blocked
+    closed = KnowledgeGraph.from_triples([*facts, ("cell", relation, "nucleus")])
+    assert not rules_of(closed).blocked(closed.entity_id("nucleus"), 0).any()
+
+
 def test_rules_live_as_long_as_their_graph() -> None:
     kg = KnowledgeGraph.from_triples(tree(3))
     assert rules_of(kg) is rules_of(kg)

@@ -141,9 +141,39 @@ def test_a_question_with_several_steps_is_answered_as_by_the_library(
     assert len(lists) == 3 and not any(a["follows"] for a in lists)
 
 
+def test_conditions_line_by_line_ask_what_the_sparql_of_them_asks(client: TestClient) -> None:
+    lines = [
+        {"head": "Ann", "relation": "married to", "tail": "?y"},
+        {"head": "?y", "relation": "father of", "tail": "?child"},
+        {"head": "?child", "relation": "sibling of", "tail": "Bob", "join": "not"},
+    ]
+    asked = {"question": {"find": "?child", "conditions": lines}, "logic": "godel"}
+    found = client.post("/v1/graphs/family/ask", json=asked).json()
+    schemas.AskResponse.model_validate(found)
+    sparql = "SELECT ?child { <Ann> <married to> ?y . ?y <father of> ?child MINUS { ?child <sibling of> <Bob> } }"
+    assert found == client.post("/v1/graphs/family/ask", json={"question": sparql, "logic": "godel"}).json()
+    assert found != client.post("/v1/graphs/family/ask", json={"question": sparql}).json()
+
+
+def test_predicted_steps_come_with_the_reasons_that_explain_gives(
+    client: TestClient, family: KnowledgeGraph, small_gamma: Gamma
+) -> None:
+    asked = {"question": "SELECT ?x { <Ann> <married to> ?y . ?y <father of> ?x }", "only_new": True, "why": True}
+    found = client.post("/v1/graphs/family/ask", json={**asked, "top_k": 2}).json()
+    schemas.AskResponse.model_validate(found)
+    steps = [step for answer in found["answers"] for step in answer["steps"]]
+    assert any(not step["known"] for step in steps) and all(step["known"] == (step["why"] is None) for step in steps)
+    step = next(step for step in steps if not step["known"])
+    expected = small_gamma.explain(family, **{part: step[part] for part in ("head", "relation", "tail")})
+    assert step["why"]["score"] == expected.score
+    refused = client.post("/v1/graphs/family/ask", json={**asked, "top_k": 11})
+    assert refused.status_code == 400 and "10 answers at once" in refused.json()["detail"]
+
+
 @pytest.mark.parametrize(
     ("question", "said"),
     [
+        ({"conditions": [{"head": "Ann", "relation": "mother of", "tail": "?y"}]}, "no condition mentions it"),
         ("SELECT ?x ?y { ?x <mother of> ?y }", "one free variable"),
         ("SELECT ?x { <Anna> <mother of> ?x }", "no entity is named"),
         (["Ann", ["mother of"] * 21], "may have 20 steps here, this one has 21"),

@@ -19,7 +19,7 @@ from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.serve.assistant import create_server
 from gamma_kg.serve.service import Service
 
-TOOLS = {"find_entity", "predict", "explain", "missing_facts", "neighbours"}
+TOOLS = {"find_entity", "predict", "ask", "explain", "missing_facts", "neighbours"}
 
 
 def talk(service: Service, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
@@ -73,6 +73,19 @@ def test_names_predictions_reasons_and_neighbours_come_back_small_and_in_names(
     assert content(why)["rests_on"] and all("→" in p["path"] or "←" in p["path"] for p in content(why)["paths"])
     assert {"relation": "mother of", "is_head": True, "count": 2, "others": ["Bob", "Cleo"]} in content(near)["groups"]
     assert all(len(result.content[0].text) < 2500 for result in (found, answers, why, near))
+
+
+def test_a_question_with_several_conditions_is_answered_with_its_steps(service: Service) -> None:
+    question = "SELECT ?x { <Ann> <married to> ?y . ?y <father of> ?x }"
+    asked, refused = talk(
+        service,
+        ("ask", {"question": question, "top_k": 3, "graph": "family"}),
+        ("ask", {"question": "SELECT ?x ?y { ?x <mother of> ?y }", "graph": "family"}),
+    )
+    first = content(asked)["answers"][0]
+    assert first["follows"] and first["bindings"].keys() == {"y"}
+    assert [step["fact"][1] for step in first["steps"]] == ["father of", "married to"]
+    assert refused.is_error and "one free variable" in refused.content[0].text
 
 
 def test_missing_facts_are_searched_within_the_time_given(service: Service) -> None:

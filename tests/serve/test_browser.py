@@ -91,6 +91,68 @@ def test_a_question_is_answered_and_its_address_asks_it_again(page: Any) -> None
     assert page.locator(".tag.known").count() >= 4
 
 
+def test_a_question_grows_line_by_line_and_its_steps_lead_to_their_reasons(page: Any) -> None:
+    page.goto("/g/demo/ask")
+    page.click("main >> text=Ask in several steps")
+    page.fill("#field-head-1", "?river")
+    page.fill("#field-relation-1", "flows thr")
+    page.wait_for_selector("#field-relation-1 ~ .matches li")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.fill("#field-tail-1", "?x")
+    page.click("text=Add a condition")
+    page.wait_for_selector("#field-head-2:focus")  # the new line is where one goes on typing
+    page.keyboard.type("?river")
+    page.fill("#field-relation-2", "mouth in")
+    page.fill("#field-tail-2", "Black Sea")
+    page.keyboard.press("Enter")  # asks, and takes no line away
+    page.wait_for_selector(".answers tbody tr")
+    assert page.locator(".line").count() == 2 and page.input_value("#field-relation-1") == "flows through"
+    assert "follows from the graph" in page.locator(".answers tbody tr").first.inner_text()
+    assert page.locator(".answers thead >> text=?river").count() == 1
+    answers = page.inner_text(".answers")
+    page.goto(page.url)
+    assert page.inner_text(".answers") == answers  # the address holds the question
+    everything = page.locator(".answers tbody tr td:nth-child(2)").all_inner_texts()
+    page.click("text=Add a condition")
+    page.wait_for_selector("#field-head-3")
+    page.select_option("#join-3", "not")
+    page.fill("#field-head-3", "?x")
+    page.fill("#field-relation-3", "member of")
+    page.fill("#field-tail-3", "European Union")
+    page.click("main .deeds >> text=Ask")
+    page.wait_for_selector(".answers tbody tr")
+    left = page.locator(".answers tbody tr td:nth-child(2)").all_inner_texts()
+    assert "Romania" in everything and "Romania" not in left and "Ukraine" in left
+    page.click("text=The same in SPARQL")
+    assert "FILTER NOT EXISTS { ?x <member of> <European Union> }" in page.inner_text("details.card pre")
+    row = page.locator(".answers tbody tr", has_text="predicted").first
+    row.locator("summary").click()
+    predicted = row.locator("li:not(:has(.known))").first
+    assert "%" in predicted.inner_text()
+    predicted.locator("text=Why?").click()
+    page.wait_for_selector(".picture svg")
+    page.go_back()
+    page.click("[aria-label='Take line 3 away']")
+    page.wait_for_selector("#field-head-3", state="detached")
+    assert page.locator(".answers").count() == 0  # changed, and not asked yet
+
+
+def test_a_question_in_sparql_is_answered_or_told_what_to_write_instead(page: Any) -> None:
+    page.goto("/g/demo/question")
+    page.click("summary:has-text('SPARQL')")
+    page.fill("#sparql", "SELECT ?x WHERE { <Kenya> <borders>/<official language> ?x } LIMIT 3")
+    page.click("main .deeds >> text=Ask")
+    page.wait_for_selector(".answers tbody tr")
+    assert page.locator(".answers tbody tr").count() == 3
+    page.fill("#sparql", "")
+    page.fill("#field-head-1", "?x")
+    page.fill("#field-relation-1", "borders")
+    page.click("main .deeds >> text=Ask")
+    page.wait_for_selector(".complaint")
+    assert "Line 1 lacks a part" in page.inner_text(".complaint")
+
+
 def test_reasons_are_a_picture_and_a_click_on_a_fact_takes_it_away(page: Any) -> None:
     page.goto("/g/demo/ask?head=Kenya&relation=borders")
     page.click(".answers tr:has-text('Tanzania') >> text=Why?")
@@ -165,6 +227,8 @@ def test_a_graph_of_ones_own_is_loaded_asked_and_fitted(page: Any, tmp_path: Pat
 PAGES = (
     "/g/demo",
     "/g/demo/ask?head=Kenya&relation=borders&known=include",
+    "/g/demo/question?head=?y&relation=borders&tail=?x&head=?y&relation=on+continent&tail=Africa",
+    "/g/demo/question",
     "/g/demo/why?head=Kenya&relation=borders&tail=Tanzania",
     "/g/demo/entity?name=Kenya",
     "/g/demo/missing",
@@ -206,9 +270,19 @@ def test_a_phone_shows_every_page_without_scrolling_sideways(chromium: Any, addr
     context.close()
 
 
-def test_every_control_can_be_reached_by_keyboard_and_shows_where_the_focus_is(page: Any) -> None:
-    page.goto("/g/demo/ask?head=Kenya&relation=borders&top=3")
-    wanted = page.locator("a[href], button, input:not([type=hidden]), select, summary").count()
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/g/demo/ask?head=Kenya&relation=borders&top=3",
+        "/g/demo/question?head=?y&relation=borders&tail=Kenya&head=?y&relation=borders&tail=?x&new=true&top=2",
+    ],
+)
+def test_every_control_can_be_reached_by_keyboard_and_shows_where_the_focus_is(page: Any, path: str) -> None:
+    page.goto(path)
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    wanted = page.locator(
+        "a[href], button:not([tabindex]), input:not([type=hidden]), select, summary, textarea"
+    ).count()
     reached = set()
     for _ in range(wanted + 5):
         page.keyboard.press("Tab")

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from gamma_kg import DataError
+from gamma_kg import DataError, Gamma, KnowledgeGraph
 from gamma_kg.serve.batching import QueueFullError, StoppingError
 from gamma_kg.serve.jobs import Job, Jobs
+from gamma_kg.serve.predictors import JobPredictor
 from gamma_kg.serve.review import Review
+from gamma_kg.serve.turn import Turn
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:
@@ -83,8 +85,19 @@ def test_verdicts_with_a_file_outlive_the_server(tmp_path: Path) -> None:
     review.decide(("a", "r", "b\n"), "accepted", 0.5)
     review.decide(("a", "r", "c"), "rejected")
     review.decide(("a", "r", "c"), None)
+    with pytest.raises(DataError, match=r"another process .* is at work on it"):
+        Review(path)  # two servers on one folder would write over each other's verdicts
+    review.close()
     again = Review(path)
     assert again.facts("accepted") == [(("a", "r", "b\n"), 0.5)] and again.facts("rejected") == []
+    again.close()
     path.write_text("not JSON\n")
-    with pytest.raises(DataError, match="line 1"):
-        Review(path)
+    for _ in range(2):
+        with pytest.raises(DataError, match="line 1"):
+            Review(path)
+
+
+def test_a_job_answers_from_neighbourhoods_where_its_model_does(small_gamma: Gamma, family: KnowledgeGraph) -> None:
+    """Else its probabilities would be those that were fitted to answers from whole graphs."""
+    job = JobPredictor(small_gamma, Turn(), lambda: None)
+    assert job.triples(family, 7) == small_gamma.triples(family, 7) == 7

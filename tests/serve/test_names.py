@@ -1,9 +1,12 @@
 """Names are found as people type them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from gamma_kg.serve.names import NameSearch
+from gamma_kg import KnowledgeGraph
+from gamma_kg.serve.names import LargeNameSearch, NameSearch
 
 NAMES = ["Kenya", "Mount Kenya", "Côte d'Ivoire", "Ken", "New Kent", "Uganda", "a\nb", "Kenyan shilling"]
 WEIGHT = np.array([21, 3, 9, 1, 5, 14, 0, 2])
@@ -34,3 +37,39 @@ def test_whole_names_come_before_starts_before_words_before_parts_before_misspel
 
 def test_an_empty_vocabulary_finds_nothing() -> None:
     assert NameSearch([], np.zeros(0, dtype=np.int64)).find("x", 5) == []
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeGraph:
+    from gamma_kg.graph.store.index import index_files
+
+    folder: Path = tmp_path_factory.mktemp("names")
+    facts = "".join(f"{name}\tr\tUganda\n" for name in NAMES if "\n" not in name)
+    (folder / "facts.tsv").write_text(facts, "utf-8")
+    index_files([folder / "facts.tsv"], folder / "facts.gamma")
+    return KnowledgeGraph.from_file(folder / "facts.gamma")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("ken", ["Ken", "Kenya", "Kenyan shilling", "Mount Kenya", "New Kent"]),
+        ("Kenyan s", ["Kenyan shilling"]),
+        ("ivoire", ["Côte d'Ivoire"]),
+        ("Knya", ["Kenya"]),
+        ("kneya", ["Kenya"]),
+        ("Xganda", ["Uganda"]),  # the first letter is wrong: no neighbour in the alphabet
+        ("mount kenia", ["Mount Kenya"]),
+        ("zzz", []),
+    ],
+)
+def test_names_on_disk_are_found_from_their_start_misspelt_and_by_any_part(
+    stored: KnowledgeGraph, text: str, found: list[str]
+) -> None:
+    names = [stored.entities[i] for i in LargeNameSearch(stored.entities).find(text, 5)]
+    assert names[: len(found)] == found and bool(names) == bool(found)
+
+
+def test_a_part_that_runs_over_into_the_next_name_is_no_match(stored: KnowledgeGraph) -> None:
+    first, second = stored.entities[0], stored.entities[1]
+    assert stored.entities.holding(first[-2:] + second[:2]) == []  # type: ignore[attr-defined]

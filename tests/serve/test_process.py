@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -100,3 +101,11 @@ def _wait_until_busy(address: str) -> None:
             if re.search(r"gamma_(batches|questions_waiting) [1-9]", answer.read().decode()):
                 return
     pytest.fail("the question never came")
+
+
+def test_answers_do_not_wait_for_acknowledgements() -> None:
+    """asyncio switches Nagle's algorithm off for sockets that say they are TCP; else two writes are 40 ms apart."""
+    from gamma_kg.serve.run import listen
+
+    with listen("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP

@@ -87,7 +87,8 @@ def test_no_answer_allows_other_origins_and_all_have_a_strict_policy(client: Tes
 
 def test_pages_have_no_inline_script_or_style(client: TestClient) -> None:
     for path in ("/g/family", "/g/family/ask?head=Ann&relation=mother+of", "/g/family/entity?name=Ann", "/docs",
-                 "/g/family/why?head=Bob&relation=sibling+of&tail=Cleo", "/graphs", "/g/family/missing"):  # fmt: skip
+                 "/g/family/why?head=Bob&relation=sibling+of&tail=Cleo", "/graphs", "/g/family/missing",
+                 "/g/family/question?head=Ann&relation=mother+of&tail=?x"):  # fmt: skip
         page = client.get(path)
         assert page.status_code == 200, path
         assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:|<script(?! src=\"/static/page.js\")", page.text), (
@@ -126,6 +127,8 @@ def test_hostile_names_are_text_on_every_page_and_in_every_file(client: TestClie
         ("/g/hostile/relation", {"name": "links </svg>"}),
         ("/g/hostile/ask", {"head": HOSTILE, "relation": "links </svg>", "known": "include"}),
         ("/g/hostile/why", fact),
+        ("/g/hostile/question", {"head": HOSTILE, "relation": "links </svg>", "tail": "?x"}),
+        ("/g/hostile/question", {"sparql": HOSTILE, "find": HOSTILE}),
         ("/g/hostile/search", {"q": "<script>"}),
         ("/g/hostile/missing", {"entity": HOSTILE}),
         ("/g/hostile/ask", {"head": HOSTILE + "?", "relation": "<b>"}),

@@ -77,6 +77,17 @@ def test_sources_are_drawn_in_proportion_to_their_triples_unless_weights_are_giv
     assert share_of_large(phase.with_options(graph_weights=(0.0, 1.0))) == 0
 
 
+def test_neighbourhoods_of_a_walk_are_asked_about_their_own_starts(training_graph: TrainingGraph) -> None:
+    phase = SMALL.with_options(walk_chance=1.0, walk_triples=(15, 15), seeds=(1, 1), drop_chance=0.0, batch_size=6)
+    drawer = GraphDrawer([training_graph], (phase,), seed=3)
+    for number in range(20):
+        for batch in drawer.draw(number, 0):
+            assert len(batch.source_B.unique()) == 1, "one start was drawn, all queries begin there"
+            assert batch.edges.num_edges <= 2 * 15
+    apart = GraphDrawer([training_graph], (phase.with_options(walk_chance=0.0),), seed=3).draw(0, 0)[0]
+    assert len(apart.source_B.unique()) > 1
+
+
 def test_an_error_in_a_worker_reaches_the_trainer(training_graph: TrainingGraph) -> None:
     broken = stream(training_graph, workers=1)
     broken.drawer.graphs = []

@@ -13,9 +13,10 @@ from gamma_kg.graph.sampling import TrainingGraph
 from gamma_kg.graph.starts import Starts
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.model import GammaModel
+from gamma_kg.training.batch import Batch
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.loop import Trainer
-from gamma_kg.training.loss import bce_loss, branch_entropy, softmax_loss
+from gamma_kg.training.loss import bce_loss, branch_entropy, softmax_loss, teacher_loss
 from gamma_kg.training.objective import batch_loss
 from gamma_kg.training.run_folder import RunFolder
 
@@ -38,6 +39,37 @@ def test_softmax_loss_is_that_of_the_slow_reference() -> None:
     score, right, wrong = candidates()
     wanted = [slow.cross_entropy(*row) for row in zip(score.tolist(), right.tolist(), wrong.tolist(), strict=True)]
     assert softmax_loss(score, right, wrong).item() == pytest.approx(slow.mean(wanted), rel=1e-9)
+
+
+def test_distance_to_a_teacher_is_that_of_the_slow_reference() -> None:
+    score, right, wrong = candidates()
+    taught = 2 * torch.randn(6, 9, dtype=torch.float64)
+    rows = zip(score.tolist(), taught.tolist(), (right | wrong).tolist(), strict=True)
+    wanted = slow.mean([slow.divergence(*row) for row in rows])
+    assert teacher_loss(score, taught, right | wrong).item() == pytest.approx(wanted, rel=1e-9)
+    assert teacher_loss(taught, taught, right | wrong).item() == pytest.approx(0, abs=1e-12)
+    assert teacher_loss(score, taught, torch.zeros_like(right)).item() == 0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_objective_is_in_part_the_distance_to_the_teacher(share: float) -> None:
+    torch.manual_seed(3)
+    batch = random_batch(30, 120, 4, 5, 8)
+    model, teacher = (GammaModel(GammaConfig(dim=8, num_layers=2, attention_dim=6)) for _ in range(2))
+    config = TrainConfig.parse({"loss": "softmax", "entropy_weight": 0.0, "teacher_share": share})
+    with torch.no_grad():
+        starts = Starts.single(batch.source_B)
+        own, taught = (
+            one(batch.edges, batch.relation_graph, starts, batch.relation_B, batch.candidate_BC).score_BC
+            for one in (model, teacher)
+        )
+    rows = zip(own.tolist(), taught.tolist(), (batch.right_BC | batch.wrong_BC).tolist(), strict=True)
+    distance = slow.mean([slow.divergence(*row) for row in rows])
+    alone, _ = batch_loss(model, batch, config)
+    together, _ = batch_loss(model, batch, config, teacher)
+    assert together.item() == pytest.approx((1 - share) * alone.item() + share * distance, rel=1e-4, abs=1e-6)
+    together.backward()
+    assert all(weight.grad is None for weight in teacher.parameters())
 
 
 def test_entropy_is_that_of_the_slow_reference() -> None:
@@ -78,8 +110,8 @@ def test_accumulated_batches_give_the_mean_of_their_gradients(
     trainer = Trainer(config, [training_graph], RunFolder(tmp_path / "run"))
     losses: list[torch.Tensor] = []
 
-    def noted(model: torch.nn.Module, batch: object, config: TrainConfig) -> tuple[torch.Tensor, float]:
-        loss, entropy = batch_loss(model, batch, config)  # type: ignore[arg-type]
+    def noted(model: torch.nn.Module, batch: Batch, config: TrainConfig, _: object) -> tuple[torch.Tensor, float]:
+        loss, entropy = batch_loss(model, batch, config)
         gradients = torch.autograd.grad(loss, parameters, retain_graph=True, materialize_grads=True)
         losses.append(torch.cat([gradient.flatten() for gradient in gradients]))
         return loss, entropy

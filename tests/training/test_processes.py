@@ -18,8 +18,8 @@ PROGRAM = Path(__file__).parent / "process_program.py"
 SOURCES = Path(__file__).parents[2] / "src"
 
 
-def launch(mode: str, folder: Path) -> list[tuple[int, str]]:
-    """Exit code and stderr of both processes."""
+def launch(*program: str) -> list[tuple[int, str, str]]:
+    """Exit code, stderr and stdout of two processes of a program, as torchrun starts them."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -35,16 +35,15 @@ def launch(mode: str, folder: Path) -> list[tuple[int, str]]:
             "OMP_NUM_THREADS": "1",
             "PYTHONPATH": path,
         }
-        command = [sys.executable, str(PROGRAM), mode, str(folder)]
-        processes.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        processes.append(subprocess.Popen([sys.executable, *program], env=environment, text=True, **pipes))
     try:
-        return [(process.wait(timeout=120), process.stderr.read()) for process in processes if process.stderr]
+        said = [process.communicate(timeout=120) for process in processes]
+        return [(process.returncode, err, out) for process, (out, err) in zip(processes, said, strict=True)]
     finally:
         for process in processes:
             process.kill()
-            process.wait()
-            if process.stderr:
-                process.stderr.close()
+            process.communicate()
 
 
 @dataclass
@@ -52,7 +51,7 @@ class Trained:
     """What the first launch left behind: it ends with the death of rank 1."""
 
     folder: Path
-    ends: list[tuple[int, str]]
+    ends: list[tuple[int, str, str]]
 
     def saved(self, name: str) -> dict[str, dict[str, torch.Tensor]]:
         return torch.load(self.folder / name, weights_only=True)
@@ -61,7 +60,7 @@ class Trained:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("processes")
-    return Trained(folder, launch("train", folder))
+    return Trained(folder, launch(str(PROGRAM), "train", str(folder)))
 
 
 def test_two_ranks_with_half_the_batch_each_give_the_gradients_of_one_with_the_whole(
@@ -87,12 +86,24 @@ def test_ranks_keep_the_same_weights_and_only_the_first_one_writes(trained: Trai
 
 
 def test_a_process_that_dies_ends_the_job_with_a_clear_message_and_the_run_resumes(trained: Trained) -> None:
-    (code, stderr), (dead_code, _) = trained.ends
+    (code, stderr, _), (dead_code, *_) = trained.ends
     assert dead_code == 9
     assert code != 0
     assert "gamma: process 0 of 2 lost contact with another one" in stderr
     assert "--resume" in stderr
-    for code, stderr in launch("resume", trained.folder):
+    for code, stderr, _ in launch(str(PROGRAM), "resume", str(trained.folder)):
         assert code == 0, stderr
     whole, resumed = trained.saved("train0.pt")["weights"], trained.saved("resume0.pt")["resumed"]
     assert all(torch.equal(resumed[name], whole[name]) for name in whole)
+
+
+def test_of_two_processes_one_selects_and_says_so_once(trained: Trained, family_folder: Path) -> None:
+    run = trained.folder / "run"
+    count = len(list((run / "checkpoints").iterdir()))
+    (first, errors, said), (second, *silence) = launch(
+        "-m", "gamma_kg", "select", str(run), "--datasets", str(family_folder), "--limit", "2"
+    )
+    assert (first, second) == (0, 0), errors
+    assert silence == ["", ""]
+    assert said.count("mean") == count > 0 and said.count("chosen: ") == 1
+    assert (run / "selected.safetensors").is_file()

@@ -1,19 +1,20 @@
 """Local answers against those from the whole graph: queries per second, and how a query grows with the graph.
 
-Both are asked in turns, with relation states and backgrounds at hand, up to the ten best answers of each query.
+Both are asked in turns, with relation states and backgrounds at hand, up to the ten best answers of each query. Graphs
+of growing size are generated, or, where stores of such sizes are given, these.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from gamma_kg.bench.graphs import Counts, generated_graph
-from gamma_kg.bench.timing import best_times, peak_memory_of, threads
+from gamma_kg.bench.timing import best_times, own_memory, threads
 from gamma_kg.bench.whole_queries import distinct_queries
 from gamma_kg.data.benchmark import load_benchmark
 from gamma_kg.errors import DataError
@@ -24,7 +25,10 @@ from gamma_kg.predicting.switch import Local, budget_of
 # Name, how many queries of each kind are asked at once (whole, local), and how many times faster local is to be.
 BENCHMARKS = (("fb15k237", 4, 64, 5.0), ("codex-m", 4, 64, 8.0))
 GROWTH = (10**5, 10**6, 10**7)  # triples of generated graphs, ten per entity
+# A graph of growing size with at least so many triples is asked whole too, once or twice; beyond the most it can't be.
+LEAST_WHOLE, MOST_WHOLE = 5 * 10**6, 2 * 10**7
 LARGEST_AIM = 200.0
+WHOLE_QUERIES, NEAR_QUERIES = 1, 16
 TOP = 10
 
 
@@ -50,18 +54,12 @@ def run_local_bench(
                 continue
             kg = KnowledgeGraph(split.graph, split.entities, split.relations)
             record["ratios"].append({"graph": name, **measure_ratio(gamma, kg, whole, near, rounds), "aim": aim})
-        for triples in GROWTH if growth else ():
-            tell(f"a generated graph of {triples:,} triples")
-            kg = generated_graph(Counts(triples // 10, 100, triples))
-            record["growth"].append(measure_query(gamma, kg, rounds))
-            if triples == GROWTH[-1]:
+        for kg, opening in _growing(stores, GROWTH if growth else (), tell):
+            record["growth"].append(measure_query(gamma, kg, rounds) | {"opening": opening})
+            if LEAST_WHOLE <= kg.num_triples <= MOST_WHOLE:
                 tell("the same, whole")
-                found = measure_ratio(gamma, kg, 1, 16, 1)
-                record["ratios"].append({"graph": f"generated, {triples:,} triples", **found, "aim": LARGEST_AIM})
-            del kg
-        for path in stores:
-            tell(str(path))
-            record["growth"].append(measure_query(gamma, KnowledgeGraph.from_file(path), rounds))
+                found = measure_ratio(gamma, kg, WHOLE_QUERIES, NEAR_QUERIES, 1, some_queries(kg, NEAR_QUERIES))
+                record["ratios"].append({"graph": f"{kg.num_triples:,} triples", **found, "aim": LARGEST_AIM})
     record["targets"] = [
         {"name": f"{row['graph']}: times faster", "value": row["ratio"], "limit": row["aim"]}
         | {"reached": row["ratio"] >= row["aim"]}
@@ -70,9 +68,32 @@ def run_local_bench(
     return record
 
 
-def measure_ratio(gamma: Gamma, kg: KnowledgeGraph, whole: int, near: int, rounds: int) -> dict[str, float]:
+def _growing(
+    stores: Sequence[Path], sizes: Sequence[int], tell: Callable[[str], None]
+) -> Iterator[tuple[KnowledgeGraph, float]]:
+    """Graphs, smaller ones first, and how long it took to open each; none is generated of a size that a store has."""
+    found: list[tuple[int, str, KnowledgeGraph | None, float]] = []
+    for path in stores:
+        started = time.perf_counter()
+        opened = KnowledgeGraph.from_file(path)
+        found.append((opened.num_triples, str(path), opened, time.perf_counter() - started))
+    missing = [size for size in sizes if not any(size / 2 < other[0] < 2 * size for other in found)]
+    found += [(size, "", None, 0.0) for size in missing]
+    for size, where, kg, seconds in sorted(found, key=lambda one: one[:2]):
+        tell(where or f"a generated graph of {size:,} triples")
+        yield kg or generated_graph(Counts(size // 10, 100, size)), seconds
+
+
+def measure_ratio(
+    gamma: Gamma,
+    kg: KnowledgeGraph,
+    whole: int,
+    near: int,
+    rounds: int,
+    queries: tuple[torch.Tensor, torch.Tensor] | None = None,
+) -> dict[str, float]:
     """Queries per second both ways; what is made once per graph or relation is made before."""
-    source, relation = distinct_queries(kg, max(whole, near))
+    source, relation = queries or distinct_queries(kg, max(whole, near))
     triples = budget_of(kg.num_entities, kg.num_triples)
     ask_best(gamma, kg, source, relation, triples)
     tasks = {
@@ -97,16 +118,19 @@ def measure_query(gamma: Gamma, kg: KnowledgeGraph, rounds: int) -> dict[str, fl
         for q in range(len(source)):
             ask_best(gamma, kg, source[q : q + 1], relation[q : q + 1], triples)
 
-    peak = peak_memory_of(one_by_one)
-    seconds = best_times({"queries": one_by_one}, rounds)["queries"] / len(source)
-    row = {
+    one_by_one()
+    began = time.process_time()
+    one_by_one()
+    processor = (time.process_time() - began) / len(source)
+    return {
         "triples": kg.num_triples,
         "entities": kg.num_entities,
         "first": first,
-        "seconds": seconds,
+        "seconds": best_times({"queries": one_by_one}, rounds)["queries"] / len(source),
+        "processor seconds": processor,
         "budget": triples,
+        **own_memory(),
     }
-    return row if peak is None else row | {"peak bytes": peak}
 
 
 def ask_best(gamma: Gamma, kg: KnowledgeGraph, source: torch.Tensor, relation: torch.Tensor, local: Local) -> None:

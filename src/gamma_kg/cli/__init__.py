@@ -12,6 +12,7 @@ from gamma_kg.cli import (
     ablate,
     adapt,
     ask,
+    average,
     bench,
     complete,
     convert,
@@ -36,6 +37,7 @@ from gamma_kg.cli import (
     write_back,
 )
 from gamma_kg.cli.saying import be_quiet
+from gamma_kg.cli.shortage import shortage, too_little
 from gamma_kg.errors import GammaError
 from gamma_kg.io.shown import shown
 
@@ -78,6 +80,7 @@ app.command("serve")(serve.serve)
 app.command("mcp")(mcp.mcp)
 app.command("info")(info.info)
 app.command("convert")(convert.convert)
+app.command("average")(average.average)
 app.command("pretrain")(pretrain.pretrain)
 app.command("adapt")(adapt.adapt)
 app.command("finetune")(finetune.finetune)
@@ -95,6 +98,10 @@ app.command("bench")(bench.bench)
 
 def main() -> None:
     """Run the command line."""
+    refusal = None if {"--help", "--version"} & {*sys.argv} else too_little()
+    if refusal is not None:
+        print(f"gamma: {refusal}", file=sys.stderr)
+        sys.exit(2)
     try:
         app()
     except GammaError as error:
@@ -107,3 +114,9 @@ def main() -> None:
         # The reader of our output went away (as `head` does); closing stderr keeps Python from complaining about it.
         sys.stderr.close()
         sys.exit(141)
+    except Exception as error:
+        complaint = shortage(error)
+        if complaint is None:
+            raise
+        print(f"gamma: {shown(complaint)}", file=sys.stderr)
+        sys.exit(2)

@@ -15,6 +15,9 @@ def adapt(
     graph: GraphArgument,
     reading: Reading,
     minutes: Annotated[float, typer.Option(min=0.001, help="Time to train for; judging comes on top.")] = 5.0,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Steps to train for instead of minutes: the same result every time.")
+    ] = None,
     model: Annotated[str | None, typer.Option("--model", "-m", help="Weights to start from; else the bundled.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/adapt-<graph> when not given.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
@@ -35,6 +38,6 @@ def adapt(
     kg = reading.graph(graph)
     name = Path(graph).stem
     folder = out or Path("runs") / f"adapt-{name}"
-    done = run(gamma, kg, minutes=minutes, folder=folder, resume=resume, name=name, watch=[LiveLine()])
+    done = run(gamma, kg, minutes=minutes, steps=steps, folder=folder, resume=resume, name=name, watch=[LiveLine()])
     print(done)
     print(f"weights: {done.path}" if done.path else "weights: unchanged")

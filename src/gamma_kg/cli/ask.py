@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gamma_kg.cli.predict import LocalOption, MemoryOption
+from gamma_kg.cli.predict import DeviceOption, LocalOption, MemoryOption
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def ask(
     ] = None,
     json_lines: Annotated[bool, typer.Option("--json", help="One JSON object per answer, nothing else.")] = False,
     memory: MemoryOption = None,
+    device: DeviceOption = "cpu",
     local: LocalOption = "auto",
 ) -> None:
     """Answer a question whose conditions form a tree: triples, UNION, MINUS, FILTER NOT EXISTS, ^p, p/q, LIMIT.
@@ -49,12 +50,13 @@ def ask(
     from gamma_kg.predicting.models import resolve_model
 
     asked = _nested_list(question) if question.lstrip().startswith("[") else question
-    gamma = resolve_model(model).predictor
+    gamma = resolve_model(model, device).predictor
     if not isinstance(gamma, Gamma):
         raise ConfigError(f"{model} can't answer questions with several steps: use a checkpoint or the bundled weights")
     steps = steps_of(gamma) if threshold is None else replace(steps_of(gamma), threshold=threshold)
     kg = reading.graph(graph)
-    answers = answer(kg, asked, gamma, top_k=top_k, logic=logic, steps=steps, only_new=only_new, why=why, memory=memory)
+    options: dict[str, Any] = {"top_k": top_k, "only_new": only_new, "why": why, "memory": memory, "local": local}
+    answers = answer(kg, asked, gamma, logic=logic, steps=steps, **options)
     if json_lines:
         for found in answers:
             print(json.dumps(asdict(found), ensure_ascii=False))
@@ -85,11 +87,11 @@ def print_answers(answers: Sequence[Answer]) -> None:
     variables = list(dict.fromkeys(name for found in answers for name in found.bindings))
     table = Table()
     table.add_column("", justify="right")
-    table.add_column("answer")
+    table.add_column("answer", overflow="fold")
     table.add_column("probability", justify="right")
     table.add_column("follows from the graph")
     for name in variables:
-        table.add_column(escape(f"?{name}"))
+        table.add_column(escape(f"?{name}"), overflow="fold")
     for rank, found in enumerate(answers, 1):
         predicted = sum(not step.known for step in found.steps)
         follows = "yes" if found.follows else f"no, {predicted} of {len(found.steps)} links predicted"

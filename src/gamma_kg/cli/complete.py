@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gamma_kg.cli.fitting import fit
-from gamma_kg.cli.predict import LocalOption, MemoryOption, ModelOption, RayOption, RulesOption, WorkersOption
+from gamma_kg.cli.predict import (
+    DeviceOption,
+    LocalOption,
+    MemoryOption,
+    ModelOption,
+    RayOption,
+    RulesOption,
+    WorkersOption,
+)
 from gamma_kg.cli.progress import progress_bar
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.cli.saying import say
@@ -71,6 +79,7 @@ def complete(
     rules: RulesOption = True,
     model: ModelOption = None,
     memory: MemoryOption = None,
+    device: DeviceOption = "cpu",
     local: LocalOption = "auto",
     ray: RayOption = None,
     workers: WorkersOption = None,
@@ -80,6 +89,7 @@ def complete(
     from gamma_kg.complete.choice import Choice
     from gamma_kg.errors import DataError
     from gamma_kg.io.rows import check_ending, identified, write_json_lines, write_rows
+    from gamma_kg.predicting.answer_options import AnswerOptions
     from gamma_kg.predicting.models import resolve_model
     from gamma_kg.predicting.switch import basis
 
@@ -93,6 +103,9 @@ def complete(
         raise ConfigError(f"--review: wanted a file that ends in .html, got {review}")
     if ray is not None and (out is None or budget is not None):
         raise DataError("--ray wants --out FILE, and no --budget: it can be stopped and taken up again")
+    if ray is not None and device != "cpu":
+        raise DataError(f"--ray computes on CPUs, a core for each worker: leave --device {device} away")
+    how = AnswerOptions(rules=rules, memory=memory, local=local)
     kg = reading.graph(graph)
     wanted: dict[str, Any] = {
         "relations": relations,
@@ -103,31 +116,33 @@ def complete(
         "max_per_relation": max_per_relation,
     }
     Choice.of(kg, **wanted)  # a wrong name is told before anything is computed
-    gamma = resolve_model(model).predictor
+    gamma = resolve_model(model, device).predictor
     if calibrate and gamma.calibration(kg, local, rules) is None:
         fit(gamma, kg, local, rules, None if seconds is None else CALIBRATION_SHARE * seconds)
     left = None if seconds is None else max(0.0, seconds - (time.monotonic() - started))
     journal = None if out is None else out.with_name(out.name + ".progress")
-    options: dict[str, Any] = {"rules": rules, "memory": memory, "local": local}
     parts: Parts | None = None
     if ray is not None and out is not None:
         from gamma_kg.cli.on_ray import complete_on_ray
 
-        found, parts = complete_on_ray(graph, kg, model, gamma, out, ray, workers, options, **wanted)
+        found, parts = complete_on_ray(graph, kg, model, gamma, out, ray, workers, how, **wanted)
     else:
         with progress_bar("completing", "queries", left) as progress:
             found = complete_graph(
                 gamma,
                 kg,
                 **wanted,
-                **options,
+                rules=rules,
+                memory=memory,
+                local=local,
                 budget_seconds=left,
                 journal=journal,
                 progress=progress,
                 on_interrupt="return",
             )
+    rows = [{**asdict(fact), "local": gamma.triples(kg, local)} for fact in found.facts]
     if out is not None:
-        write_rows(out, (asdict(fact) for fact in found.facts), kg, asserted=assert_)
+        write_rows(out, rows, kg, asserted=assert_)
         if parts is not None:
             parts.remove()
     if review is not None:
@@ -135,7 +150,7 @@ def complete(
 
         write_review(review, kg, found.facts, title=graph)
     if json_ and out is None:
-        write_json_lines(sys.stdout, identified((asdict(fact) for fact in found.facts), kg))
+        write_json_lines(sys.stdout, identified(rows, kg))
     elif out is None and review is None:
         print_facts(found.facts[:SHOWN])
     asked = f"{found.queries_asked:,} of {found.queries_in_all:,} promising queries asked in {found.seconds:.0f} s"
@@ -178,7 +193,7 @@ def print_facts(facts: list[Fact]) -> None:
 
     table = Table(title="Most probable missing facts", title_justify="left")
     for name in ("", "head", "relation", "tail", "probability"):
-        table.add_column(name, justify="right" if name in ("", "probability") else "left")
+        table.add_column(name, justify="right" if name in ("", "probability") else "left", overflow="fold")
     for rank, fact in enumerate(facts, 1):
         names = (escape(shown(name)) for name in (fact.head, fact.relation, fact.tail))
         table.add_row(str(rank), *names, f"{fact.probability:.1%}")

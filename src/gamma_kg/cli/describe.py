@@ -36,7 +36,7 @@ def describe(
 
     kg = reading.graph(graph)
     ask = _asking(kg, model) if time_ else None
-    patterns = rules_of(kg).patterns.describe if kg.num_triples <= MAX_SORTED else None
+    patterns = rules_of(kg).describe if kg.num_triples <= MAX_SORTED else None
     found = describe_graph(kg, search=search, patterns=patterns, ask=ask)
     print(json.dumps(found.to_dict(), ensure_ascii=False) if json_ else found)
 

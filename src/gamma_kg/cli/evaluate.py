@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gamma_kg.cli.predict import DeviceOption, MemoryOption, ModelOption
+
 if TYPE_CHECKING:
     from gamma_kg.data.benchmark import Benchmark
     from gamma_kg.evaluation.benchmark import Progress
@@ -28,10 +30,7 @@ def evaluate(
     datasets: Annotated[
         list[str] | None, typer.Argument(help="Names (`gamma datasets` lists them), folders, or pykeen:NAME.")
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option("--model", "-m", help="A checkpoint, or untrained, ppr, frequency; else the bundled weights."),
-    ] = None,
+    model: ModelOption = None,
     group: Annotated[
         list[str] | None, typer.Option(help="inductive-er, inductive-e, transductive or all; sets at hand only.")
     ] = None,
@@ -65,7 +64,8 @@ def evaluate(
     out: Annotated[Path | None, typer.Option(help="Folder for results; a run that was stopped goes on there.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Replace results in --out instead of keeping them.")] = False,
     data_dir: DataDirOption = None,
-    memory: Annotated[str | None, typer.Option(help="Memory to use, such as 2GB.")] = None,
+    memory: MemoryOption = None,
+    device: DeviceOption = "cpu",
     json_lines: Annotated[bool, typer.Option("--json", help="One JSON object per graph on stdout.")] = False,
     local: Annotated[
         str,
@@ -97,6 +97,7 @@ def evaluate(
             logic=logic,
             out=out,
             memory=memory,
+            device=device,
             local=local,
             json_lines=json_lines,
         )
@@ -113,8 +114,8 @@ def evaluate(
         local=local,
     )
     benchmarks = _find(datasets or [], group or [], data_dir, split)
-    named = resolve_model(model)
-    with join_processes() as processes:
+    with join_processes(device) as processes:
+        named = resolve_model(model, device)
         shown = processes.is_first
         if shown and not json_lines:
             print(f"model {named.name}: {named.description}; {split} split")

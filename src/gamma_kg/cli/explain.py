@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from gamma_kg.cli.predict import LocalOption, ModelOption, RulesOption
+from gamma_kg.cli.predict import DeviceOption, LocalOption, MemoryOption, OwnModelOption, RulesOption
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.cli.saying import say
 from gamma_kg.errors import DataError, did_you_mean
@@ -28,7 +28,9 @@ def explain(
     facts: Annotated[int, typer.Option(help="How many single facts.")] = 5,
     json_: Annotated[bool, typer.Option("--json", help="JSON on stdout, nothing else.")] = False,
     rules: RulesOption = True,
-    model: ModelOption = None,
+    model: OwnModelOption = None,
+    memory: MemoryOption = None,
+    device: DeviceOption = "cpu",
     local: LocalOption = "auto",
 ) -> None:
     """Show the paths from head to tail that speak for a fact, and which facts it rests on."""
@@ -39,13 +41,12 @@ def explain(
     if out is not None and out.suffix not in ENDINGS:
         hint = did_you_mean(out.suffix, ENDINGS) or f": choose from {' '.join(ENDINGS)}"
         raise DataError(f"{out}: an explanation can't be written as {out.suffix or 'a file without ending'!r}{hint}")
-    gamma = resolve_model(model).predictor
+    gamma = resolve_model(model, device).predictor
     if not isinstance(gamma, Gamma):
         raise DataError(f"--model {model}: a baseline has no paths to explain; give a checkpoint, or leave it out")
     kg = reading.graph(graph)
-    found = gamma.explain(
-        kg, head=head, relation=relation, tail=tail, num_paths=paths, num_facts=facts, rules=rules, local=local
-    )
+    options: dict[str, Any] = {"num_paths": paths, "num_facts": facts, "rules": rules, "memory": memory, "local": local}
+    found = gamma.explain(kg, head=head, relation=relation, tail=tail, **options)
     if out is None:
         print(found.json() if json_ else shown_lines(found.text()))
         return

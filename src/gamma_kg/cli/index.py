@@ -47,4 +47,6 @@ def index(
     report = made.report
     if report is not None and (report.literals_skipped or report.nulls_skipped or report.bad_lines):
         say(str(report))
+    for note in report.notes if report is not None else ():
+        say(note)
     say(f"{out}: {sizes(made.header)}")

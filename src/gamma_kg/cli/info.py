@@ -51,12 +51,16 @@ def collect(model: Path | None) -> dict[str, Any]:
 
 def trained_on(provenance: Mapping[str, Any]) -> str:
     """The graphs that the weights have seen, and for how long."""
-    data = provenance.get("data")
-    if not data:
+    from gamma_kg.predicting.models import graphs_behind
+
+    names = [name.removesuffix(".txt") for name in graphs_behind(provenance)]
+    if not names:
         return str(provenance.get("source", "not recorded"))
-    graphs = ", ".join(data)
-    minutes = sum(float(run.get("minutes", 0)) for run in _runs(provenance))
-    return f"{graphs}; {minutes:.0f} minutes on {provenance.get('hardware', 'unknown hardware')}" if minutes else graphs
+    graphs = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    runs = _runs(provenance)
+    minutes = sum(float(run.get("minutes", 0)) for run in runs)
+    hardware = next((run["hardware"] for run in runs if "hardware" in run), "unknown hardware")
+    return f"{graphs}; {minutes:.0f} minutes on {hardware}" if minutes else graphs
 
 
 def quality(provenance: Mapping[str, Any]) -> str:
@@ -70,6 +74,9 @@ def quality(provenance: Mapping[str, Any]) -> str:
 
 
 def _runs(provenance: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """This run and those it went on from."""
-    before = provenance.get("init")
-    return [provenance, *(_runs(before) if isinstance(before, Mapping) else [])]
+    """This run and those it went on from, or those whose mean it is; each once."""
+    before = [provenance["init"]] if isinstance(provenance.get("init"), Mapping) else provenance.get("mean_of", [])
+    found = [provenance]
+    for start in before:
+        found += [run for run in _runs(start) if run not in found]
+    return found

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gamma_kg.cli.predict import MemoryOption, ModelOption
+from gamma_kg.cli.predict import DeviceOption, LocalOption, MemoryOption, ModelOption, RulesOption
 from gamma_kg.cli.reading import Reading, reads_graph
 from gamma_kg.cli.saying import say
 from gamma_kg.cli.serve import GraphsArgument
@@ -20,10 +20,14 @@ def mcp(
     http: Annotated[bool, typer.Option("--http", help="Speak HTTP on loopback instead of standard input.")] = False,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port for --http.")] = 8766,
     memory: MemoryOption = None,
+    device: DeviceOption = "cpu",
+    local: LocalOption = "auto",
+    rules: RulesOption = True,
 ) -> None:
     """Let an assistant find entities, predict, explain and list missing facts, over the Model Context Protocol."""
     from gamma_kg.cli.extras import needed
     from gamma_kg.cli.graphs import title_of
+    from gamma_kg.predicting.answer_options import AnswerOptions
     from gamma_kg.predicting.models import resolve_model
 
     with needed("mcp"):
@@ -32,10 +36,12 @@ def mcp(
     from gamma_kg.serve.limits import Limits
     from gamma_kg.serve.service import Service
 
+    named = resolve_model(model, device)
     graphs = HostedGraphs()
     for name in graph:
         graphs.add(title_of(name), reading.graph(name)).prepare()
-    service = Service(resolve_model(model), graphs, Limits.parse({"memory": memory, "seconds": 120}, "gamma mcp"))
+    how = AnswerOptions(rules=rules, memory=memory, local=local)
+    service = Service(named, graphs, Limits.parse({"seconds": 120}, "gamma mcp"), how)
     server = create_server(service)
     try:
         if http:

@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,12 +24,19 @@ ModelOption = Annotated[
     str | None,
     typer.Option("--model", "-m", help="A checkpoint, `untrained`, `ppr` or `frequency`; else the bundled weights."),
 ]
+# Where a baseline can't take part.
+OwnModelOption = Annotated[
+    str | None, typer.Option("--model", "-m", help="A checkpoint or `untrained`; else the bundled weights.")
+]
 MemoryOption = Annotated[
     str | None, typer.Option(help="Memory to use, such as 2GB; a quarter of what is free if left out.")
 ]
 RulesOption = Annotated[
     bool,
     typer.Option("--rules/--no-rules", help="Leave out what contradicts the patterns of the graph's own facts."),
+]
+DeviceOption = Annotated[
+    str, typer.Option("--device", help="What computes: cpu, cuda (a GPU), or auto (a GPU where there is one).")
 ]
 RayOption = Annotated[
     str | None, typer.Option("--ray", help="Work on Ray: `local`, or the address of a cluster that runs.")
@@ -78,6 +85,7 @@ def predict(
     ] = False,
     rules: RulesOption = True,
     memory: MemoryOption = None,
+    device: DeviceOption = "cpu",
     local: LocalOption = "auto",
     ray: RayOption = None,
     workers: WorkersOption = None,
@@ -85,12 +93,12 @@ def predict(
     """Give two of --head, --relation and --tail; the third is predicted and ranked. Or give a file of --queries."""
     from gamma_kg.errors import DataError
     from gamma_kg.io.rows import check_ending, identified, write_json_lines, write_tsv
+    from gamma_kg.predicting.answer_options import AnswerOptions
     from gamma_kg.predicting.models import resolve_model
     from gamma_kg.predicting.query_files import answer_queries, answers_in_order, known_queries, read_queries
     from gamma_kg.predicting.switch import basis
 
     asked: list[tuple[str, Query]] = []
-    options: dict[str, Any]
     complaints: list[str] | None = [] if reading.skip_bad_lines else None
     if queries is not None:
         if not (head is None and relation is None and tail is None):
@@ -99,51 +107,38 @@ def predict(
     if ray is not None:
         if queries is None or out is None or assert_:
             raise DataError("--ray answers a file of --queries into a folder of Parquet files: --out FOLDER")
+        if device != "cpu":
+            raise DataError(f"--ray computes on CPUs, a core for each worker: leave --device {device} away")
     elif out is not None:
         check_ending(out, asserted=assert_)
     elif assert_:
         raise DataError("--assert is for files of RDF: give --out FILE (.nt or .ttl)")
+    how = AnswerOptions(top_k=top_k, include_known=include_known, rules=rules, memory=memory, local=local)
     kg = reading.graph(graph)
     if queries is not None:
         asked = known_queries(kg, asked, complaints)
     for complaint in complaints or ():
         say(f"skipped: {complaint}")
-    gamma = resolve_model(model).predictor
+    gamma = resolve_model(model, device).predictor
     if calibrate and gamma.calibration(kg, local, rules) is None:
         fit(gamma, kg, local, rules, None)
     if ray is not None and out is not None:
         from gamma_kg.cli.on_ray import predict_queries
 
-        options = {"top_k": top_k, "include_known": include_known, "rules": rules, "memory": memory, "local": local}
-        predict_queries(graph, kg, model, gamma, [query for _, query in asked], out, ray, workers, options)
+        predict_queries(graph, kg, model, gamma, [query for _, query in asked], out, ray, workers, how)
         return
     if out is not None:
         asked = asked or [("the query", (head, relation, tail))]
         with progress_bar("predicting", "queries") as progress:
-            count = answer_queries(
-                gamma,
-                kg,
-                asked,
-                out,
-                top_k=top_k,
-                include_known=include_known,
-                rules=rules,
-                progress=progress,
-                memory=memory,
-                asserted=assert_,
-                local=local,
-            )
+            count = answer_queries(gamma, kg, asked, out, how, progress=progress, asserted=assert_)
         say(f"{count:,} answers to {len(asked):,} queries in {out}, from {basis(gamma.triples(kg, local))}")
         return
-    options = {
-        "top_k": top_k, "include_known": include_known, "rules": rules, "memory": memory, "local": local
-    }  # fmt: skip
     if queries is not None:
-        rows = answers_in_order(gamma, kg, asked, **options)
+        rows = answers_in_order(gamma, kg, asked, how)
         (write_json_lines if json_lines else write_tsv)(sys.stdout, identified(rows, kg))
         return
     query = (head, relation, tail)
-    predictions = gamma.predict(kg, head=head, relation=relation, tail=tail, **options)
+    predictions = gamma.predict(kg, head=head, relation=relation, tail=tail, how=how)
     if json_lines:
         for prediction in predictions:
             print(json.dumps(asdict(prediction), ensure_ascii=False))
@@ -164,12 +159,12 @@ def print_predictions(predictions: list[Prediction], title: str) -> None:
     title = shown(title)
     table = Table(title=escape(title), title_justify="left")
     table.add_column("", justify="right")
-    table.add_column("answer")
+    table.add_column("answer", overflow="fold")  # names are wrapped, never cut
     table.add_column("probability", justify="right")
     table.add_column("score", justify="right")
     branches = list(predictions[0].branch_weights) if predictions else []
     if len(branches) > 1:
-        table.add_column("branch")
+        table.add_column("branch", max_width=18)
     if any(p.known for p in predictions):
         table.add_column("known")
     for rank, p in enumerate(predictions, 1):

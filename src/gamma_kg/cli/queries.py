@@ -86,6 +86,7 @@ def evaluate_sets(
     logic: str,
     out: Path | None,
     memory: str | None,
+    device: str,
     local: str,
     json_lines: bool,
 ) -> None:
@@ -96,7 +97,7 @@ def evaluate_sets(
     from gamma_kg.logic.query_files import read_query_set
 
     connectives = logic_named(logic)
-    contestants = [contestant(name, memory=memory, local=local) for name in models]
+    contestants = [contestant(name, memory=memory, local=local, device=device) for name in models]
     for benchmark in benchmarks:
         numbers = benchmark.split(split)
         kg = graph_of(numbers)

@@ -19,7 +19,7 @@ def report(
     ] = None,
     split: Annotated[str, typer.Option(help="test or valid.")] = "test",
 ) -> None:
-    """The paper's tables from result files, beside its published figures; several models are compared in pairs."""
+    """The paper's tables from result files, beside published figures; several models are compared in pairs."""
     from gamma_kg.errors import ConfigError
     from gamma_kg.io.atomic import write_text
     from gamma_kg.report.render import SUFFIXES, render

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gamma_kg.cli.predict import DeviceOption
 from gamma_kg.cli.pretrain import DataDir
 
 
@@ -19,8 +20,10 @@ def select(
         Path | None, typer.Option(help="Where the chosen one goes; RUN/selected.safetensors when not given.")
     ] = None,
     data_dir: DataDir = None,
+    device: DeviceOption = "cpu",
 ) -> None:
     """Evaluate the saved checkpoints on validation sets and keep the best (VGCS). Test sets are not read."""
+    from gamma_kg.machine.device import choose_device
     from gamma_kg.machine.processes import join_processes
     from gamma_kg.training.run_folder import RunFolder
     from gamma_kg.training.select import Candidate, best_of, validate_checkpoints, write_selected
@@ -29,6 +32,7 @@ def select(
     with join_processes() as processes:
         if not processes.is_first:  # under torchrun one process chooses, and writes one result
             return
+    there = choose_device(device)
     folder = RunFolder(run)
     names = [name.strip() for name in datasets.split(",") if name.strip()] or list(folder.config().validation)
     if not names:
@@ -39,7 +43,7 @@ def select(
         sets = "  ".join(f"{name} {mrr:.4f}" for name, mrr in candidate.mrr.items())
         print(f"{candidate.path.name:32} mean {candidate.mean:.4f}  {sets}", flush=True)
 
-    candidates = validate_checkpoints(folder, validate, last=last, on_candidate=show)
+    candidates = validate_checkpoints(folder, validate, last=last, device=there, on_candidate=show)
     path = out or folder.path / "selected.safetensors"
     write_selected(candidates, path, limit)
     print(f"chosen: {best_of(candidates).path.name} → {path}")

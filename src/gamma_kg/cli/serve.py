@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gamma_kg.cli.predict import MemoryOption, ModelOption
+from gamma_kg.cli.predict import DeviceOption, LocalOption, MemoryOption, ModelOption, RulesOption
 from gamma_kg.cli.reading import Reading, reads_graph
 from gamma_kg.cli.saying import say
 
@@ -37,6 +37,9 @@ def serve(
     batch: Annotated[int, typer.Option(help="Questions answered together; 1 switches batching off.")] = 64,
     grace: Annotated[float, typer.Option(help="Seconds that a running job may go on after SIGTERM.")] = 30.0,
     memory: MemoryOption = None,
+    device: DeviceOption = "cpu",
+    local: LocalOption = "auto",
+    rules: RulesOption = True,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
 ) -> None:
     """Show graphs as pages in a browser: search, ask, see why, find missing facts; and as a REST interface."""
@@ -44,6 +47,7 @@ def serve(
     from gamma_kg.cli.graphs import title_of
     from gamma_kg.errors import ConfigError
     from gamma_kg.machine.memory import parse_memory
+    from gamma_kg.predicting.answer_options import AnswerOptions
     from gamma_kg.predicting.models import resolve_model
 
     with needed("serve"):
@@ -61,15 +65,17 @@ def serve(
     limits = Limits.parse(
         {
             "queue": queue, "seconds": seconds, "body_bytes": parse_memory(body), "upload_bytes": parse_memory(upload),
-            "results": results, "batch": batch, "grace_seconds": grace, "memory": memory,
+            "results": results, "batch": batch, "grace_seconds": grace
         },
         "gamma serve",
     )  # fmt: skip
+    named = resolve_model(model, device)
     listener = listen(host, port)
     graphs = HostedGraphs(reviews)
     for name in graph:
         graphs.add(title_of(name), reading.graph(name)).prepare()
-    service = Service(resolve_model(model), graphs, limits)
+    how = AnswerOptions(rules=rules, memory=memory, local=local)
+    service = Service(named, graphs, limits, how)
     set_up_log(log_level)
     address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
     say(f"{address} shows {', '.join(held.title for held in graphs)}; Ctrl-C ends")

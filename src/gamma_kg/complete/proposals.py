@@ -10,6 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +24,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, fact_of, inverse_of
 from gamma_kg.io.journal import Journal
 from gamma_kg.nn.answers import Answers
+from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.odds import End, FactOdds, from_log_odds, log_odds
 from gamma_kg.predicting.predictor import Predictor
@@ -105,10 +107,11 @@ def complete(
     )
     started = time.monotonic()
     queries = promising_queries(kg, choice)
-    record = Journal(journal, run_fingerprint(model, kg, local, **choice.record(), rules=rules))
+    how = AnswerOptions(rules=rules, memory=memory, local=local)
+    record = Journal(journal, run_fingerprint(model, kg, how, **choice.record()))
     found: list[Found] = [tuple(fact) for block in record.blocks for fact in block["facts"]]
     asked = sum(block["queries"] for block in record.blocks)
-    finder = Finder(model, kg, rules, memory, local)
+    finder = Finder(model, kg, how)
     finder.seen.update(fact[:3] for fact in found)
     was_interrupted = False
     try:
@@ -139,7 +142,9 @@ def complete(
 
 def promising_queries(kg: KnowledgeGraph, choice: Choice) -> NDArray[np.int64]:
     """The queries (source, relation id) that a completion asks, most promising first, [n, 2]."""
-    return choice.about(kg, choose_queries(kg, rules_of(kg).slots, np.array(choice.relations, dtype=np.int64)))
+    relations = np.array(choice.relations, dtype=np.int64)
+    among = None if choice.entities is None else np.array(sorted(choice.entities), dtype=np.int64)
+    return choice.about(kg, choose_queries(kg, rules_of(kg).slots, relations, among))
 
 
 def listed(kg: KnowledgeGraph, choice: Choice, found: Sequence[Found]) -> list[Fact]:
@@ -150,12 +155,14 @@ def listed(kg: KnowledgeGraph, choice: Choice, found: Sequence[Found]) -> list[F
     ]
 
 
-def best_fitting(answers: Answers, fits_N: Tensor, without: Tensor, count: int) -> Tensor:
+def best_fitting(
+    answers: Answers, are_fit: Callable[[NDArray[np.int64]], NDArray[np.bool_]], without: Tensor, count: int
+) -> Tensor:
     """Ids of the best `count` candidates that fit; looks further until there are so many."""
     wanted = 4 * count
     while True:
         index, _ = answers.best(wanted, without)
-        fits = fits_N[index]
+        fits = torch.from_numpy(are_fit(index.numpy()))
         if int(fits.sum()) >= count or len(index) < wanted:
             return index[fits][:count]
         wanted *= 4
@@ -164,19 +171,16 @@ def best_fitting(answers: Answers, fits_N: Tensor, without: Tensor, count: int) 
 class Finder:
     """Turns queries into facts that fit, are not known, and hold from both ends."""
 
-    def __init__(
-        self, model: Predictor, kg: KnowledgeGraph, rules: bool, memory: str | int | None, local: Local
-    ) -> None:
+    def __init__(self, model: Predictor, kg: KnowledgeGraph, how: AnswerOptions) -> None:
         self._kg = kg
-        self._odds: FactOdds = model.odds(kg, rules=rules, memory=memory, local=local)
-        self._calibration = model.calibration(kg, local, rules)
+        self._odds: FactOdds = model.odds(kg, how)
+        self._calibration = model.calibration(kg, how.local, how.rules)
         self.seen: set[tuple[int, int, int]] = set()
         # Many facts share their other end (every athlete's sport), so its answers are kept for a while.
         self._other_ends: OrderedDict[tuple[int, int], End] = OrderedDict()
         # A neighbourhood is small; the whole graph has a score and some branch weights per entity.
-        is_whole = model.triples(kg, local) is None
+        is_whole = model.triples(kg, how.local) is None
         self._bytes = 4 * (1 + len(model.branch_names)) * (kg.num_entities if is_whole else LOCAL_ENTITIES)
-        self._has_loops = _loops(kg)
 
     def facts(self, queries: NDArray[np.int64]) -> list[Found]:
         """Facts that the queries (source, relation id) give and that no earlier call gave."""
@@ -196,11 +200,11 @@ class Finder:
 
     def _proposals(self, end: End) -> Iterator[tuple[End, int, float]]:
         """(query, answer, plain log-odds from this end) of the best answers that are new."""
-        fits_N = torch.from_numpy(self._odds.slots.fits(self._inverse(end.relation)))
+        are_fit = partial(self._odds.slots.are_fit, self._inverse(end.relation))
         without = end.without
-        if not self._has_loops[direct_of(end.relation, self._kg.num_relations)]:
+        if not self._odds.rules.has_loops(direct_of(end.relation, self._kg.num_relations)):
             without = torch.cat((without, torch.tensor([end.source]))).unique()
-        index = best_fitting(end.answers, fits_N, without, KEPT_PER_QUERY)
+        index = best_fitting(end.answers, are_fit, without, KEPT_PER_QUERY)
         least = float(log_odds(np.array([LEAST_PROBABILITY]))[0])
         for answer, odds in zip(index.tolist(), end.log_odds(index).tolist(), strict=True):
             fact = fact_of(end.source, end.relation, answer, self._kg.num_relations)
@@ -220,15 +224,6 @@ class Finder:
 
     def _inverse(self, relation: int) -> int:
         return inverse_of(relation, self._kg.num_relations)
-
-
-def _loops(kg: KnowledgeGraph) -> NDArray[np.bool_]:
-    """Which relations link something with itself."""
-    count = np.zeros(kg.num_relations, dtype=np.int64)
-    for block in kg.triple_blocks():
-        head, relation, tail = block.numpy().T
-        count += np.bincount(relation[head == tail], minlength=kg.num_relations)
-    return count > 0
 
 
 def _is_over(started: float, budget_seconds: float | None) -> bool:

@@ -14,8 +14,6 @@ IdArray = npt.NDArray[np.int64]
 class TripleEncoder:
     """Takes batches of named triples and gives ids by first appearance: in a triple the head comes before the tail."""
 
-    can_drop = True  # what was added can be taken out again
-
     def __init__(self) -> None:
         self.entity_ids: dict[str, int] = {}
         self.relation_ids: dict[str, int] = {}

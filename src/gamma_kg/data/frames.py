@@ -17,6 +17,7 @@ from gamma_kg.data.panics import panics_held_back
 from gamma_kg.data.parquet_check import check_parquet
 from gamma_kg.data.streams import Input
 from gamma_kg.errors import DataError
+from gamma_kg.machine.fork import need_polars
 
 BATCH_ROWS = 1_000_000
 # A file can claim any number of equal rows in a few bytes; rows of a graph differ.
@@ -45,6 +46,7 @@ def read_parquet(opened: Input, path: Path | None, encoder: TripleEncoder, tally
 
 def scan_parquet(opened: Input, path: Path | None) -> pl.LazyFrame:
     """A Parquet file that is not read yet."""
+    need_polars(opened.name)
     if path is not None and not opened.is_packed:
         with path.open("rb") as file:
             check_parquet(opened.name, file)
@@ -86,6 +88,7 @@ def refusing_damage(name: str) -> Iterator[None]:
 
 def add_frame(frame: pl.DataFrame, where: str, first_row: int, encoder: TripleEncoder, tally: Tally) -> None:
     """Encodes the columns head, relation, tail of a frame; rows with an empty cell are bad lines."""
+    need_polars(where)
     try:
         frame = frame.select(pl.col(ROLES).cast(pl.String))
     except pl.exceptions.PolarsError as error:

@@ -53,6 +53,8 @@ WELL_KNOWN_PREFIXES = {
     "geonames": "http://www.geonames.org/ontology#",
     "obo": "http://purl.obolibrary.org/obo/",
 }
+# An identifier that people can read: letters, at least three, and what joins words.
+WORDS = re.compile(r"[^\W\d_](?:[_-]?[^\W\d_]){2,}")
 # A namespace without a prefix gets one if at least so many names use it.
 MIN_NAMES_FOR_PREFIX = 2
 
@@ -74,7 +76,8 @@ class RdfNames:
     """Collects prefixes and labels while RDF is read, then names the ids.
 
     `properties` are label properties that come before the usual ones. Then a label in one of the `languages`, best
-    first, comes before one without a language, and that before any other; among these the property decides.
+    first, comes before one without a language, and that before any other; among these the property decides. A label in
+    a language that nobody asked for gives way to an identifier made of words: `NamedPizza`, not "PizzaComUmNome"@pt.
     """
 
     def __init__(self, properties: Sequence[str] = (), languages: Sequence[str] = ("en",)) -> None:
@@ -131,10 +134,11 @@ class RdfNames:
         identifiers = list(ids)
         prefixed = [prefixed_name(iri, namespaces) for iri in identifiers]
         labels = [self._labels[iri][1] if iri in self._labels else "" for iri in identifiers]
-        seen = Counter(label or name for label, name in zip(labels, prefixed, strict=True))
+        best = ["" if self._is_foreign(iri) else label for iri, label in zip(identifiers, labels, strict=True)]
+        seen = Counter(label or name for label, name in zip(best, prefixed, strict=True))
         shown = [
             name if not label else label if seen[label] == 1 else f"{label} ({name})"
-            for label, name in zip(labels, prefixed, strict=True)
+            for label, name in zip(best, prefixed, strict=True)
         ]
         if len(set(shown)) < len(shown):
             shown = identifiers
@@ -145,6 +149,14 @@ class RdfNames:
         ]
         others = [(i, name) for i, iri in enumerate(identifiers) for name in self._alternatives.get(iri, ())]
         return Vocabulary(shown, kind, identifiers=identifiers, aliases=(prefixed, labels, words), alternatives=others)
+
+    def _is_foreign(self, iri: str) -> bool:
+        """Whether the best label is in no language that was asked for, and the identifier itself can be read."""
+        best = self._labels.get(iri)
+        if best is None:
+            return False
+        (is_wanted, language, _), _ = best
+        return not is_wanted and language == 0 and WORDS.fullmatch(iri[len(namespace_of(iri)) :]) is not None
 
     def _namespaces(self, groups: Iterable[Iterable[str]]) -> dict[str, str]:
         """Namespace → prefix: those of the files, well-known ones, and invented ones for what is left."""

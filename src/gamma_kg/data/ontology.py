@@ -98,9 +98,10 @@ class OntologyReader:
         self._held.clear()
         encoder.add_rows(facts)
         dropped = encoder.num_triples
+        # An annotation property is plumbing as a relation and as a thing (below another one, say).
         unwanted = self._annotations if self._is_ontology else set()
-        if encoder.can_drop and (self._obsolete or unwanted):
-            encoder.drop(self._obsolete, unwanted)
+        if self._obsolete or unwanted:
+            encoder.drop(self._obsolete | unwanted, unwanted)
         dropped -= encoder.num_triples
         if not self._is_ontology:
             return None

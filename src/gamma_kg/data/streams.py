@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 import gzip
 import io
+import os
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -163,7 +165,25 @@ def open_input(path: Path | None, progress: Progress) -> Iterator[Input]:
             elif path is not None and start and path.suffix in (".gz", ".zst", ".zstd"):
                 kind = "gzip" if path.suffix == ".gz" else "zstd"
                 raise DataError(f"{name}: the name says {kind}, but the content is not {kind}; rename the file")
+            before = _state(file, path, start)
             yield Input(name, stream, stream.peek(4096)[:4096], is_packed=stream is not raw)
+            if _state(file, path, start) != before:
+                raise DataError(f"{name}: changed while it was read, so half of it may be old; run the command again")
+
+
+def _state(file: BinaryIO, path: Path | None, start: bytes) -> tuple[int, ...]:
+    """What changes when somebody writes to the file. A file renamed over it does no harm: the old one is read on.
+
+    But for Parquet, which is opened by its name again and again.
+    """
+    if path is None:  # standard input, which may be no file at all
+        return ()
+    found = os.fstat(file.fileno())
+    if not stat.S_ISREG(found.st_mode):
+        return ()
+    if start.startswith(PARQUET_MAGIC):
+        found = path.stat()
+    return (found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from gamma_kg.data.encoder import TripleEncoder
 from gamma_kg.data.options import Tally
 from gamma_kg.data.streams import Input, line_chunks
 from gamma_kg.errors import DataError
+from gamma_kg.machine.fork import can_use_polars
 
 SEPARATOR_WORDS = {"\t": "tab-separated", ",": "comma-separated", ";": "semicolon-separated", "|": "|-separated"}
 BATCH_ROWS = 200_000
@@ -173,6 +174,8 @@ class _TableReader:
     def _read_fast(self, chunk: bytes) -> bool:
         """The polars way; False if a line does not have exactly the right number of separators or a cell is empty."""
         layout = self._layout
+        if not can_use_polars():
+            return not chunk
         if not chunk or layout.separator is None or not _is_regular(chunk, layout.separator, layout.count):
             return not chunk
         frame = pl.read_csv(

@@ -33,6 +33,10 @@ class Names(Sequence[str], ABC):
     def identifier(self, index: int) -> str:
         """What the data calls the thing with this id: the full IRI for RDF, the name itself otherwise."""
 
+    @abstractmethod
+    def identifier_batches(self) -> Iterator[Sequence[str]]:
+        """The same for all ids in their order, some at a time."""
+
     @property
     def has_terms(self) -> bool:
         """Whether `identifier` gives RDF terms: IRIs, blank nodes (_:x) and literals ("x"@en), not plain names."""
@@ -136,6 +140,9 @@ class Vocabulary(Names):
     def identifier(self, index: int) -> str:
         """What the data calls the thing with this id: the full IRI for RDF, the name itself otherwise."""
         return self._names[index] if self._identifiers is None else self._identifiers[index]
+
+    def identifier_batches(self) -> Iterator[Sequence[str]]:
+        yield self._names if self._identifiers is None else self._identifiers
 
     def further_names(self) -> Iterator[tuple[int, str]]:
         """Every other name that `id` understands, identifiers first: (id, name); a name may come more than once."""

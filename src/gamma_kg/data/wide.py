@@ -20,6 +20,7 @@ from gamma_kg.data.options import Tally
 from gamma_kg.data.streams import Input
 from gamma_kg.data.tables import read_header_and_rows
 from gamma_kg.errors import DataError
+from gamma_kg.machine.fork import need_polars
 
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|\.\d+)([eE][+-]?\d+)?")
 # Of a column's different values, the share that must name rows for the column to be taken as links between rows.
@@ -48,6 +49,7 @@ def add_columns(
     where: str, header: Sequence[str], columns: Sequence[Sequence[str | None]], encoder: TripleEncoder, tally: Tally
 ) -> None:
     """The facts of all columns but the one that names the rows."""
+    need_polars(where)
     options = tally.options
     assert options.id_column is not None
     (at,) = by_choice([options.id_column], header, where, ("name of each row",))

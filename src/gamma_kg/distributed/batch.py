@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.calibration import Calibration
 from gamma_kg.predicting.frames import predict_frame
 from gamma_kg.predicting.models import resolve_model
 from gamma_kg.predicting.predictor import Predictor
-from gamma_kg.predicting.switch import Local
 
 if TYPE_CHECKING:
     import pandas
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 class GammaBatch:
     """Answers queries: rows of head, relation, tail of which one is empty, null or `?` (see `predict_frame`).
 
-    `calibration` is what `Gamma.calibrate` found elsewhere for the same graph and model.
+    `calibration` is what `Gamma.calibrate` found elsewhere for the same graph and model; the other options are those of
+    `AnswerOptions`.
     """
 
     SPARK_SCHEMA = (
         "head string, relation string, tail string, question long, asked string, rank long, probability double, "
-        "score double, known boolean"
+        "score double, known boolean, local long, is_sampled boolean"
     )
 
     def __init__(
@@ -42,18 +43,11 @@ class GammaBatch:
         graph: str | Path,
         model: str | Path | None = None,
         *,
-        top_k: int = 10,
-        include_known: bool = False,
-        rules: bool = True,
-        memory: str | int | None = None,
-        local: Local = "auto",
         calibration: Calibration | None = None,
+        **options: Any,
     ) -> None:
         self.graph, self.model = str(graph), None if model is None else str(model)
-        self.calibration = calibration
-        self.options: dict[str, Any] = {
-            "top_k": top_k, "include_known": include_known, "rules": rules, "memory": memory, "local": local
-        }  # fmt: skip
+        self.calibration, self.how = calibration, AnswerOptions(**options)
 
     @cached_property
     def kg(self) -> KnowledgeGraph:
@@ -64,7 +58,7 @@ class GammaBatch:
     def predictor(self) -> Predictor:
         predictor = resolve_model(self.model).predictor
         if self.calibration is not None:
-            predictor.adopt_calibration(self.kg, self.calibration, self.options["local"], self.options["rules"])
+            predictor.adopt_calibration(self.kg, self.calibration, self.how.local, self.how.rules)
         return predictor
 
     @overload
@@ -78,7 +72,7 @@ class GammaBatch:
         if isinstance(batch, Iterator):
             return map(self, batch)
         frame = pd.DataFrame(dict(batch)) if isinstance(batch, Mapping) else batch
-        return predict_frame(self.predictor, self.kg, frame, **self.options)
+        return predict_frame(self.predictor, self.kg, frame, how=self.how)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("kg", "predictor")}

@@ -32,7 +32,7 @@ BLOCK_QUERIES = 256
 Progress = Callable[[int, int], None]
 ANSWER_TYPES = {
     "query": "Int64", "head": "String", "relation": "String", "tail": "String", "asked": "String", "rank": "Int64",
-    "probability": "Float64", "score": "Float64", "known": "Boolean",
+    "probability": "Float64", "score": "Float64", "known": "Boolean", "local": "Int64", "is_sampled": "Boolean",
 }  # fmt: skip
 FACT_TYPES = {"head": "Int64", "relation": "Int64", "tail": "Int64", "probability": "Float64", "score": "Float64"}
 
@@ -56,9 +56,10 @@ def predict_on_ray(
     told = {
         "queries": hashlib.sha256(json.dumps(asked).encode()).hexdigest(),
         "block_queries": block_queries,
-        **{name: batch.options[name] for name in ("top_k", "include_known", "rules")},
+        "top_k": batch.how.top_k,
+        "include_known": batch.how.include_known,
     }
-    with parts.writing(run_fingerprint(batch.predictor, batch.kg, batch.options["local"], **told)):
+    with parts.writing(run_fingerprint(batch.predictor, batch.kg, batch.how, **told)):
         blocks = {
             number: asked[number * block_queries : (number + 1) * block_queries]
             for number in parts.missing(-(-len(asked) // block_queries))
@@ -82,11 +83,11 @@ def complete_on_ray(
     Blocks that are done lie in the folder `out` until the caller removes it.
     """
     started = time.monotonic()
-    parts, options, kg = Parts(out), batch.options, batch.kg
+    parts, kg = Parts(out), batch.kg
     choice = Choice.of(kg, **wanted)
     queries = promising_queries(kg, choice)
-    told = {**choice.record(), "rules": options["rules"], "block_queries": block_queries}
-    with parts.writing(run_fingerprint(batch.predictor, kg, options["local"], **told)):
+    told = {**choice.record(), "block_queries": block_queries}
+    with parts.writing(run_fingerprint(batch.predictor, kg, batch.how, **told)):
         blocks = {
             number: queries[number * block_queries : (number + 1) * block_queries].tolist()
             for number in parts.missing(-(-len(queries) // block_queries))
@@ -123,8 +124,7 @@ class _Completing:
 
     def __init__(self, batch: GammaBatch, out: str, choice: Choice) -> None:
         self._parts, self._choice = Parts(out), choice
-        options = batch.options
-        self._finder = Finder(batch.predictor, batch.kg, options["rules"], options["memory"], options["local"])
+        self._finder = Finder(batch.predictor, batch.kg, batch.how)
 
     def __call__(self, block: dict[str, Any]) -> dict[str, Any]:
         import numpy as np

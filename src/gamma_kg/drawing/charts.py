@@ -17,17 +17,18 @@ def colours_of(names: Sequence[str]) -> dict[str, str]:
 
 
 def difference_bars(values: Mapping[str, float], title: str) -> str:
-    """One horizontal bar per name, right of zero when positive; largest first."""
+    """One horizontal bar per name, right of zero when positive; largest first. Zero stands where all bars fit."""
     ordered = sorted(values.items(), key=lambda item: -item[1])
-    reach = max((abs(value) for value in values.values()), default=0) or 1
+    gain, loss = max([0.0, *values.values()]), -min([0.0, *values.values()])
+    scale = (PLOT_WIDTH - 100) / ((gain + loss) or 1)
     left = max((text_width(name) for name in values), default=0) + 12
-    middle = left + PLOT_WIDTH / 2
+    middle = left + (50 + loss * scale if loss else 0)
     height = 34 + len(ordered) * ROW
     parts = [text(0, 14, title, bold=True, colour=None, kind="title")]
     parts.append(line(middle, 22, middle, height - 4, kind="axis"))
     for number, (name, value) in enumerate(ordered):
         y = 26 + number * ROW
-        length = abs(value) / reach * (PLOT_WIDTH / 2 - 50)
+        length = abs(value) * scale
         x = middle if value >= 0 else middle - length
         at, anchor = (middle + length + 4, "start") if value >= 0 else (middle - length - 4, "end")
         kind, colour = ("gain", GAIN) if value >= 0 else ("loss", LOSS)

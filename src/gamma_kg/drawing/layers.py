@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 SWEEPS = 6
-PORT = 15  # pixels between two arrows at the same side of a box
-ROW_GAP = 22
+PORT = 20  # pixels between two arrows at the same side of a box
+ROW_GAP = 32
 PASS_HEIGHT = 26  # what an arrow that passes a column takes of it
 Point = tuple[float, float]
 
@@ -85,6 +85,8 @@ def lay_out(
     for c in range(max(levels, default=0) + 1):
         wide = max((place.width for place in levels[c]), default=0)
         for place in levels[c]:
+            # Boxes of a column are equally wide, so that an arrow from one to another bows around those between.
+            place.width = wide if place.name is not None else 0
             place.x = x + (wide - place.width) / 2
         x += wide + gap_width.get(c, 0)
     _set_ports(chains)

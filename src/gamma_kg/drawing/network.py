@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,8 +14,13 @@ from gamma_kg.drawing.svg import INK, NODE, PALETTE, PAPER, RULE, escape, linked
 NAME_SIZE, RELATION_SIZE = 13, 12
 LINE_HEIGHT = 16
 NAME_LETTERS, RELATION_LETTERS = 22, 20  # a longer name goes on in the next line
-# A line is sampled at so many points; a name on one of them is as bad as so many square pixels on another name.
-SAMPLES, LINE_COST = 48, 30.0
+# Lines are sampled every so many pixels. What a name costs where it stands: for each such point nearer than RIM, for
+# each of another line nearer than BESIDE (whose name would it be?), and for each square pixel on a box, on another
+# name or above the picture.
+SPACING, RIM, BESIDE = 6.0, 3.0, 9.0
+LINE_COST, BESIDE_COST, NAME_COST = 40.0, 8.0, 8.0
+FAR = 1e6
+JOINT = re.compile(r"(?<=[_\-/:.#])|(?<=[a-z])(?=[A-Z])")
 # Where along an arrow its name may stand.
 STATIONS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
 
@@ -63,30 +70,41 @@ def draw_network(
     colours = {
         relation: PALETTE[i % len(PALETTE)] for i, relation in enumerate(dict.fromkeys(a.relation for a in arrows))
     }
-    taken = [(p.x, p.y - p.height / 2, p.x + p.width, p.y + p.height / 2) for p in layout.boxes.values()]
     paths = [_smooth(points) for points in layout.arrows]
-    crossed = [_at(path, i / SAMPLES) for path in paths for i in range(1, SAMPLES)]
+    taken = [
+        (p.x - RIM, p.y - p.height / 2 - RIM, p.x + p.width + RIM, p.y + p.height / 2) for p in layout.boxes.values()
+    ]
+    above = (-FAR, -FAR, FAR, -8.0)
+    taken += [above, *(_head_room(path) for path in paths)]
+    samples = [_samples(path) for path in paths]
     curves, names = [], []
-    for arrow, curve, label in zip(arrows, paths, labels, strict=True):
+    for number, (arrow, curve, label) in enumerate(zip(arrows, paths, labels, strict=True)):
         fact = f"({arrow.head}, {arrow.relation}, {arrow.tail})"
         shape = f'<g class="g-arrow"><title>{escape(fact)}</title>{_line(curve, arrow, colours[arrow.relation])}</g>'
         curves.append(shape if link is None or arrow.dashed else linked(shape, link(arrow), fact))
-        names.append(_label(curve, label, taken, crossed))
+        others = [point for i, points in enumerate(samples) if i != number for point in points]
+        names.append(_label(curve, label, taken, samples[number], others))
     boxes = []
     for name, place in layout.boxes.items():
         colour = (fill or {}).get(name, NODE)
         boxes.append(_box(place.x, place.y, place.width, place.height, name, lines[name], colour))
-    width = max([layout.width, *(box[2] for box in taken)])
+    taken.remove(above)
+    width = max([layout.width, *(room[2] - RIM for room in taken)])
     return Drawing("".join([*curves, *boxes, *names]), width, max([layout.height, *(box[3] for box in taken)]))
 
 
 def wrapped(name: str, letters: int) -> list[str]:
-    """A name in lines of about so many letters: nothing is cut off, words stay whole where they fit."""
+    """A name in lines of at most so many letters: nothing is cut off, words stay whole where they fit.
+
+    A word that is too long is parted where its own parts meet: after _ - / : . # or before a capital.
+    """
     found: list[str] = []
     for word in name.split() or [""]:
         while len(word) > letters:
-            found.append(word[:letters])
-            word = word[letters:]
+            joints = [joint.start() for joint in JOINT.finditer(word, letters // 3, letters + 1)]
+            at = joints[-1] if joints else letters
+            found.append(word[:at])
+            word = word[at:]
         if found and len(found[-1]) + 1 + len(word) <= letters:
             found[-1] += f" {word}"
         elif word:
@@ -142,24 +160,31 @@ def _label(
     curve: Sequence[tuple[Point, Point, Point, Point]],
     lines: Sequence[str],
     taken: list[tuple[float, float, float, float]],
-    crossed: Sequence[Point],
+    own: Sequence[Point],
+    others: Sequence[Point],
 ) -> str:
-    """The name of an arrow, above or below its line, where nothing else stands or runs; takes that room."""
+    """The name of an arrow, beside its line, where nothing else stands or runs; takes that room."""
     width = max(text_width(line, RELATION_SIZE) for line in lines)
     height = 14.0 * len(lines)
     rooms = [
         (x - width / 2, y + shift, x + width / 2, y + shift + height)
         for t in STATIONS
         for x, y in [_at(curve, t)]
-        for shift in (-height - 4, 5, -height - 12, 13)
+        for shift in (-height - 5, 6, -height - 11, 12, -height - 18, 19)
     ]
-    room = min(
-        rooms,
-        key=lambda r: (
-            sum(_overlap(r, other) for other in taken)
-            + LINE_COST * sum(r[0] <= x <= r[2] and r[1] <= y <= r[3] for x, y in crossed)
-        ),
-    )
+    rooms += [  # beside a line that runs up or down
+        (x + shift, y - height / 2, x + shift + width, y + height / 2)
+        for t in STATIONS
+        for x, y in [_at(curve, t)]
+        for shift in (8, -width - 8)
+    ]
+
+    def cost(room: tuple[float, float, float, float]) -> float:
+        on_lines = _within(room, RIM, own) + _within(room, RIM, others)
+        on_names = sum(_overlap(room, other) for other in taken)
+        return LINE_COST * on_lines + BESIDE_COST * _within(room, BESIDE, others) + NAME_COST * on_names
+
+    room = min(rooms, key=cost)
     taken.append(room)
     # A rim of paper keeps the name readable where another line crosses it.
     rim = f'paint-order="stroke"{painted(PAPER, "g-rim", "stroke")} stroke-width="4" stroke-linejoin="round"'
@@ -177,6 +202,24 @@ def _at(curve: Sequence[tuple[Point, Point, Point, Point]], t: float) -> Point:
     weights = (1 - s) ** 3, 3 * s * (1 - s) ** 2, 3 * s**2 * (1 - s), s**3
     x = sum(w * p[0] for w, p in zip(weights, (a, b, c, d), strict=True))
     return x, sum(w * p[1] for w, p in zip(weights, (a, b, c, d), strict=True))
+
+
+def _samples(curve: Sequence[tuple[Point, Point, Point, Point]]) -> list[Point]:
+    """Points along an arrow, close enough that no name slips between them."""
+    length = sum(math.dist(a, d) for a, _, _, d in curve)
+    count = max(int(1.2 * length / SPACING), 8)
+    return [_at(curve, i / count) for i in range(count + 1)]
+
+
+def _head_room(curve: Sequence[tuple[Point, Point, Point, Point]]) -> tuple[float, float, float, float]:
+    """Where the head of an arrow is."""
+    _, _, before, (x, y) = curve[-1]
+    return (x - 14, y - 8, x, y + 8) if x >= before[0] else (x, y - 8, x + 14, y + 8)
+
+
+def _within(room: tuple[float, float, float, float], rim: float, points: Sequence[Point]) -> int:
+    left, top, right, bottom = room[0] - rim, room[1] - rim, room[2] + rim, room[3] + rim
+    return sum(left <= x <= right and top <= y <= bottom for x, y in points)
 
 
 def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:

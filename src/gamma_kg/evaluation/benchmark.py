@@ -20,6 +20,7 @@ from gamma_kg.evaluation.store import FORMAT, Partial, ResultStore, result_key
 from gamma_kg.evaluation.strata import STRATIFIERS, stratify
 from gamma_kg.machine.memory import peak_memory_mb
 from gamma_kg.machine.processes import Processes
+from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.background import FAR
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.models import NamedModel
@@ -65,6 +66,10 @@ class EvaluationOptions:
             raise ConfigError("results of --task relation can't be split --by: strata are of entity queries")
         if self.rules and self.task == "relation":
             raise ConfigError("--rules and --task relation do not go together: rules here are of entity queries")
+
+    @property
+    def how(self) -> AnswerOptions:
+        return AnswerOptions(rules=self.rules, memory=self.memory, local=self.local)
 
     def task_on(self, benchmark: Benchmark) -> str:
         """both, tail or relation."""
@@ -194,10 +199,8 @@ def _ranker(
 ) -> Callable[[int, RivalCounts], int]:
     """A function that ranks batch `index` of the plan into the counts and says how many answers that were."""
     if isinstance(plan, RelationPlan):
-        rank = RelationRanker(model.predictor, split, memory=options.memory, local=options.local).rank
-        return _steps(plan.batch, rank)
-    ranker = SplitRanker(model.predictor, split, rules=options.rules, memory=options.memory, local=options.local)
-    return _steps(plan.batch, ranker.rank)
+        return _steps(plan.batch, RelationRanker(model.predictor, split, options.how).rank)
+    return _steps(plan.batch, SplitRanker(model.predictor, split, options.how).rank)
 
 
 def _steps(

@@ -19,8 +19,8 @@ from gamma_kg.evaluation.ranking import count_rivals
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, is_inverse
 from gamma_kg.graph.known import KnownAnswers
+from gamma_kg.predicting.answer_options import AS_PUBLISHED, AnswerOptions
 from gamma_kg.predicting.predictor import Predictor
-from gamma_kg.predicting.switch import Local
 from gamma_kg.rules import rules_of
 
 IntArray = NDArray[np.int64]
@@ -64,12 +64,9 @@ class SplitRanker:
         self,
         predictor: Predictor,
         split: Split,
-        *,
-        rules: bool = False,
-        memory: str | int | None = None,
-        local: Local = "off",
+        how: AnswerOptions = AS_PUBLISHED,
     ) -> None:
-        self.predictor, self.split, self.memory, self.rules, self.local = predictor, split, memory, rules, local
+        self.predictor, self.split, self.how = predictor, split, how
         self.kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
         known = np.concatenate((split.known, split.queries))
         self.known = KnownAnswers.build(known, split.num_entities, split.num_relations)
@@ -77,12 +74,12 @@ class SplitRanker:
     def rank(self, batch: QueryBatch, counts: RivalCounts) -> None:
         """Write the rival counts of the batch's answers into `counts`."""
         source_B, relation_B = torch.from_numpy(batch.source), torch.from_numpy(batch.relation)
-        scores_BN = self.predictor.scores(self.kg, source_B, relation_B, memory=self.memory, local=self.local)
+        scores_BN = self.predictor.scores(self.kg, source_B, relation_B, memory=self.how.memory, local=self.how.local)
         finite_B = scores_BN.isfinite().all(dim=1)
         if not finite_B.all():
             row = int((~finite_B).nonzero()[0])
             raise NonFiniteScoreError(f"the scores for {self._describe(batch, row)} are not finite (NaN or infinity)")
-        if self.rules:
+        if self.how.rules:
             # What `predict` would not show comes after everything that it shows.
             for row, query in enumerate(zip(batch.source.tolist(), batch.relation.tolist(), strict=True)):
                 scores_BN[row, torch.from_numpy(rules_of(self.kg).blocked(*query))] = float(scores_BN[row].min()) - 1
@@ -103,14 +100,13 @@ def rank_split(
     predictor: Predictor,
     split: Split,
     plan: QueryPlan | None = None,
+    how: AnswerOptions = AS_PUBLISHED,
     *,
-    memory: str | int | None = None,
-    local: Local = "off",
     on_batch: Callable[[int], None] | None = None,
 ) -> RivalCounts:
     """Rank everything that is planned, in this process. `on_batch` hears how many answers each batch ranked."""
     plan = plan or QueryPlan.build(split)
-    ranker, counts = SplitRanker(predictor, split, memory=memory, local=local), RivalCounts.empty(len(plan))
+    ranker, counts = SplitRanker(predictor, split, how), RivalCounts.empty(len(plan))
     for batch in plan.batches():
         ranker.rank(batch, counts)
         if on_batch is not None:

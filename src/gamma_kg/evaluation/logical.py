@@ -36,7 +36,9 @@ class Contestant:
     options: StepOptions | None = None
 
 
-def contestant(name: str | None, *, memory: str | int | None = None, local: Local = "off") -> Contestant:
+def contestant(
+    name: str | None, *, memory: str | int | None = None, local: Local = "off", device: str = "cpu"
+) -> Contestant:
     """By name: "traversal", "frequency", or a model as `gamma evaluate` knows it; MODEL@0.8 sets its threshold."""
     if name == "traversal":
         return Contestant(name, "traversal 1", Traversal)
@@ -45,7 +47,7 @@ def contestant(name: str | None, *, memory: str | int | None = None, local: Loca
     path, at, threshold = (name or "").rpartition("@")
     if not at:
         path, threshold = name or "", ""
-    named = resolve_model(path or None)
+    named = resolve_model(path or None, device)
     gamma = named.predictor
     if not isinstance(gamma, Gamma):
         raise ConfigError(f"{name} can't take the steps of a logical query; a checkpoint, traversal or frequency can")

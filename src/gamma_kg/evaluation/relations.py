@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,8 +23,8 @@ from gamma_kg.evaluation.ranking import count_rivals
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import inverse_of
 from gamma_kg.graph.known import KnownAnswers
+from gamma_kg.predicting.answer_options import AS_PUBLISHED, AnswerOptions
 from gamma_kg.predicting.predictor import Predictor
-from gamma_kg.predicting.switch import Local
 
 IntArray = NDArray[np.int64]
 
@@ -80,10 +81,9 @@ class RelationPlan:
 class RelationRanker:
     """A predictor at work on one split, ranking relations."""
 
-    def __init__(
-        self, predictor: Predictor, split: Split, *, memory: str | int | None = None, local: Local = "off"
-    ) -> None:
-        self.predictor, self.split, self.memory, self.local = predictor, split, memory, local
+    def __init__(self, predictor: Predictor, split: Split, how: AnswerOptions = AS_PUBLISHED) -> None:
+        self.predictor, self.split = predictor, split
+        self._options: dict[str, Any] = {"memory": how.memory, "local": how.local}
         self.kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
         head, relation, tail = np.concatenate((split.known, split.queries)).T
         # Tails take the place of relations and relations that of answers: the relations known between two entities.
@@ -94,13 +94,13 @@ class RelationRanker:
         """Write the rival counts of the batch's triples into `counts`."""
         relation_R = torch.arange(self.split.num_relations)
         source_R = torch.full_like(relation_R, batch.head)
-        scores_RN = self.predictor.scores(self.kg, source_R, relation_R, memory=self.memory, local=self.local)
+        scores_RN = self.predictor.scores(self.kg, source_R, relation_R, **self._options)
         # From the other end too, and the mean of both, as `predict` does: .65 against .61 for one way alone (mean MRR
         # of 60 test triples of nell-v1, wn18rr-v1 and metafam, bundled weights).
         tails, which_A = np.unique(batch.tail, return_inverse=True)
         back_R = inverse_of(relation_R, self.split.num_relations)
         from_tail = [
-            self.predictor.scores(self.kg, torch.full_like(back_R, tail), back_R, memory=self.memory, local=self.local)
+            self.predictor.scores(self.kg, torch.full_like(back_R, tail), back_R, **self._options)
             for tail in tails.tolist()
         ]
         back_AR = torch.stack([scores[:, batch.head] for scores in from_tail])[torch.from_numpy(which_A)]

@@ -19,7 +19,9 @@ from gamma_kg.errors import NonFiniteScoreError
 from gamma_kg.explain.gradients import edge_gradients
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import direct_of, is_inverse
 from gamma_kg.graph.starts import Starts
+from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.growth import grow
 from gamma_kg.nn.answers import Answers, Background, LocalAnswers, WholeAnswers
 from gamma_kg.nn.model import GammaModel, RelationStates
@@ -62,10 +64,11 @@ class Asked:
         self._device, self._piece = relations.state_URD.device, piece
         self._entity_M: Tensor | None = None  # of each node, where the edges are those of a neighbourhood
         self._place: dict[int, int] | None = None
-        edges = kg.edges
-        if piece is not None:
+        if piece is None:
+            edges = backend_of(self._device).upload(kg.edges)  # sent there once: facts are taken out on the device
+        else:
             hood = grow(kg.edges, torch.tensor([fact[0]]), piece.triples)
-            edges, self._entity_M = hood.edges, hood.entity_N
+            edges, self._entity_M = hood.edges.to(self._device), hood.entity_N
             self._place = {entity: place for place, entity in enumerate(hood.entity_N.tolist())}
         known = kg.answers(fact[0], fact[1])
         # Nobody that the answer is not ranked against: known answers, and what predict would not show.
@@ -89,7 +92,7 @@ class Asked:
 
     def with_only(self, triples: Iterable[Triple]) -> Standing:
         """How the answer stands when these facts are all there is."""
-        rest = torch.ones(self.edges.num_edges, dtype=torch.bool)
+        rest = torch.ones(self.edges.num_edges, dtype=torch.bool, device=self._device)
         rest[self._positions(self.edges, list(triples))] = False
         return self._standing(self._answers(self.edges.without(rest.nonzero()[:, 0])))
 
@@ -98,11 +101,11 @@ class Asked:
         if self.is_outside:
             return torch.zeros(self._model.config.num_layers, self.edges.num_edges, dtype=torch.float64)
         source, relation, answer = self._node(self.fact[0]), self.fact[1], self._node(self.fact[2])
-        return edge_gradients(self._model, self.edges.to(self._device), self.relations, source, relation, answer)
+        return edge_gradients(self._model, self.edges, self.relations, source, relation, answer)
 
     def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """(entity, relation or inverse, entity) of each edge: what is computed from the last is added at the first."""
-        node, type_, neighbour = (array.numpy() for array in self.edges.slice(0, self.edges.num_edges))
+        node, type_, neighbour = (array.cpu().numpy() for array in self.edges.slice(0, self.edges.num_edges))
         if self._entity_M is None:
             return node, type_, neighbour
         entity_M = self._entity_M.numpy()
@@ -111,11 +114,9 @@ class Asked:
     def facts(self) -> NDArray[np.int64]:
         """The fact behind each edge, (E, 3); every fact stands there twice."""
         node, type_, neighbour = self.ends()
-        is_inverse = type_ >= self._kg.num_relations
-        direct = self._kg.direct(torch.from_numpy(type_)).numpy()
-        return np.where(
-            is_inverse[:, None], np.stack([neighbour, direct, node], 1), np.stack([node, direct, neighbour], 1)
-        )
+        direct = direct_of(type_, self._kg.num_relations)
+        reads_back = is_inverse(type_, self._kg.num_relations)[:, None]
+        return np.where(reads_back, np.stack([neighbour, direct, node], 1), np.stack([node, direct, neighbour], 1))
 
     def _standing(self, answers: Answers) -> Standing:
         score = float(answers.at(torch.tensor([self.fact[2]]))[0])
@@ -126,7 +127,7 @@ class Asked:
     def _answers(self, edges: Edges) -> Answers:
         starts = Starts.single(torch.tensor([self._node(self.fact[0])]))
         relation_B = torch.tensor([self.fact[1]], device=self._device)
-        scores = self._model.score_entities(edges.to(self._device), self.relations, starts.to(self._device), relation_B)
+        scores = self._model.score_entities(edges, self.relations, starts.to(self._device), relation_B)
         score_N = scores.score_BC[0].cpu()
         if not bool(score_N.isfinite().all()):
             head, relation = self._kg.entities[self.fact[0]], self._kg.relations[self.fact[1]]
@@ -146,6 +147,6 @@ class Asked:
         if self._place is not None:
             place = self._place
             triples = [(place[h], r, place[t]) for h, r, t in triples if h in place and t in place]
-        head, relation, tail = torch.tensor(triples, dtype=torch.long).reshape(-1, 3).T
+        head, relation, tail = torch.tensor(triples, dtype=torch.long, device=self._device).reshape(-1, 3).T
         type_ = torch.cat([relation, self._kg.inverse(relation)])
         return edges.find(torch.cat([head, tail]), type_, torch.cat([tail, head]))

@@ -42,7 +42,8 @@ def deciding_facts(asked: Asked, paths: Iterable[Iterable[Triple]], gradient_TE:
     """Take out every candidate fact alone, and pairs of the weightiest where none of them decides alone."""
     triples = _candidates(asked, paths, gradient_TE)
     single = [Tested((triple,), asked.without([triple])) for triple in triples]
-    single.sort(key=lambda tested: tested.without.score)
+    # Those that decide first: where all candidates fall together, the score falls and the answer stands.
+    single.sort(key=lambda tested: (not _decides(asked, tested), tested.without.score))
     if any(_decides(asked, tested) for tested in single):
         return Decision("one", single, [], len(single))
     strongest = [tested.facts[0] for tested in single[:MOST_PAIRED]]

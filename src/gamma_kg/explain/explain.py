@@ -21,6 +21,7 @@ from gamma_kg.explain.deciding import Cause, Decision, Tested, deciding_facts
 from gamma_kg.explain.picture import draw_html, draw_svg
 from gamma_kg.explain.text import describe
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import is_inverse
 from gamma_kg.nn.model import GammaModel, RelationStates
 from gamma_kg.rules.reasons import Reason
 
@@ -55,7 +56,7 @@ class KeyFact:
     relation: str
     tail: str
     drop: float  # how far the score falls without it; negative if it rises
-    probability: float  # of the answer without it
+    share: float  # of the answer without it, among its rivals
     rank: int  # of the answer without it
 
 
@@ -66,7 +67,7 @@ class KeyPair:
     first: tuple[str, str, str]
     second: tuple[str, str, str]
     drop: float
-    probability: float
+    share: float
     rank: int
 
 
@@ -78,7 +79,8 @@ class Explanation:
     relation: str
     tail: str
     score: float
-    probability: float
+    probability: float  # as in `predict` and `complete`: fitted to this graph where that was done, else the share
+    share: float  # of the scores of all candidates that are not known; what removals are measured by
     rank: int  # among the candidates that are not known
     known: bool
     branch_weights: dict[str, float]
@@ -91,7 +93,7 @@ class Explanation:
     is_outside: bool  # the tail is not in that neighbourhood: its score is what the relation usually gives it
     reasons: tuple[Reason, ...] = ()  # rules with their support in the graph, best first
     why_not: str | None = None  # what the graph's own patterns say against it
-    calibrated: float | None = None  # the probability fitted to this graph; `probability` is the share of the scores
+    is_calibrated: bool = False  # the probability was fitted to this graph
 
     def text(self) -> str:
         """For reading in a terminal."""
@@ -155,7 +157,7 @@ def explain(
     paths = []
     for walk, steps in zip(walks, triples, strict=True):
         # A walk runs from sender to receiver: through an inverse edge that is from the fact's head to its tail.
-        forward = [bool(type_[e] >= kg.num_relations) for e in walk.edges]
+        forward = [bool(is_inverse(type_[e], kg.num_relations)) for e in walk.edges]
         named = tuple(Step(*_named(kg, triple), way) for triple, way in zip(steps, forward, strict=True))
         paths.append(Path(named, walk.weight, asked.standing.score - asked.without(steps).score))
     paths.sort(key=lambda path: -path.drop)
@@ -168,6 +170,7 @@ def explain(
         tail=kg.entities[fact[2]],
         score=asked.standing.score,
         probability=asked.standing.share,
+        share=asked.standing.share,
         rank=asked.standing.rank,
         known=known,
         branch_weights=dict(zip(names, asked.branch_weights, strict=True)),

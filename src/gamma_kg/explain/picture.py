@@ -31,7 +31,7 @@ from gamma_kg.explain.text import cause_text, path_text
 if TYPE_CHECKING:
     from gamma_kg.explain.explain import Explanation
 
-MARGIN, TOP, NARROWEST = 24, 92, 680
+MARGIN, NARROWEST = 24, 680
 
 
 def draw_svg(explanation: Explanation, link: Callable[[Arrow], str] | None = None) -> str:
@@ -40,9 +40,9 @@ def draw_svg(explanation: Explanation, link: Callable[[Arrow], str] | None = Non
     drawing = draw_network(_arrows(e), e.head, e.tail, fill={e.head: HEAD, e.tail: TAIL}, link=link)
     width = max(drawing.width + 2 * MARGIN, NARROWEST)
     left = (width - drawing.width) / 2
-    parts = list(_title(e, width))
-    parts.append(f'<g transform="translate({left:.1f},{TOP})">{drawing.body}</g>')
-    y = TOP + drawing.height + 30
+    title, top = _title(e, width)
+    parts = [title, f'<g transform="translate({left:.1f},{top})">{drawing.body}</g>']
+    y = top + drawing.height + 30
     for part, height in (_facts(e, width), *_branches(e, width)):
         parts.append(f'<g transform="translate(0,{y:.1f})">{part}</g>')
         y += height
@@ -60,16 +60,18 @@ def _arrows(e: Explanation) -> list[Arrow]:
     return [*(Arrow(*fact, share) for fact, share in weight.items()), Arrow(e.head, e.relation, e.tail, 0.1, True)]
 
 
-def _title(e: Explanation, width: float) -> Iterator[str]:
+def _title(e: Explanation, width: float) -> tuple[str, float]:
+    """The question, in as many lines as it takes, and how the answer stands; and where the graph may begin."""
     where = "already in the graph, explained as if it were not" if e.known else "not in the graph"
     question = f"Why  {e.head} — {e.relation} — {e.tail}?"
     letters = int((width - 2 * MARGIN) / text_width("x", 18))
     lines = wrapped(question, letters)
-    for number, part in enumerate(lines[:2]):
-        yield text(MARGIN, 30 + 20 * number, part, size=18 if len(lines) == 1 else 15, bold=True)
+    size = 18 if len(lines) == 1 else 15
+    parts = [text(MARGIN, 30 + 20 * number, part, size=size, bold=True) for number, part in enumerate(lines)]
+    y = 34 + 20 * len(lines)
     said = f"rank {e.rank} · probability {e.probability:.1%} · {where}"
-    yield text(MARGIN, 54 if len(lines) == 1 else 68, said, size=13, colour=QUIET)
-    yield line(MARGIN, 76, width - MARGIN, 76)
+    parts += [text(MARGIN, y, said, size=13, colour=QUIET), line(MARGIN, y + 22, width - MARGIN, y + 22)]
+    return "".join(parts), y + 38
 
 
 def _facts(e: Explanation, width: float) -> tuple[str, float]:

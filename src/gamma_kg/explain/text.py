@@ -11,9 +11,8 @@ if TYPE_CHECKING:
 def describe(explanation: Explanation) -> str:
     """Several lines: the answer, the paths, the branches, the facts it rests on."""
     e = explanation
-    probability = e.probability if e.calibrated is None else e.calibrated
     lines = [
-        f"({e.head}, {e.relation}, {e.tail}): rank {e.rank}, probability {probability:.1%}, score {e.score:.2f}"
+        f"({e.head}, {e.relation}, {e.tail}): rank {e.rank}, probability {e.probability:.1%}, score {e.score:.2f}"
         + (" (in the graph; explained as if it were not)" if e.known else ""),
     ]
     if e.why_not is not None:
@@ -48,23 +47,26 @@ def path_text(start: str, path: Path) -> str:
 def cause_text(explanation: Explanation) -> str:
     """One sentence: what the answer rests on."""
     e = explanation
-    what = "probability" if e.calibrated is None else "share of the scores"
+    what = "share of the scores" if e.is_calibrated else "probability"
     if e.is_outside:
         return (
             f"The answer is not among the {e.local:,} facts around {e.head}: its score is what the relation "
             "gives it whatever the head."
         )
     if e.cause == "one":
-        deciding = [fact for fact in e.facts if fact.probability <= e.probability / 2]
+        deciding = [fact for fact in e.facts if fact.share <= e.share / 2]
         count = "One fact decides" if len(deciding) == 1 else f"Each of {len(deciding)} facts decides"
-        return f"{count}: without it the {what} falls from {e.probability:.1%} to {e.facts[0].probability:.1%}."
+        return f"{count}: without it the {what} falls from {e.share:.1%} to {e.facts[0].share:.1%}."
     if e.cause == "two":
         pair = e.pairs[0]
         both = " and ".join(f"({', '.join(fact)})" for fact in (pair.first, pair.second))
-        fall = f"from {e.probability:.1%} to {pair.probability:.1%}"
+        fall = f"from {e.share:.1%} to {pair.share:.1%}"
         return f"No single fact decides; without both of {both} the {what} falls {fall}."
     if e.cause == "many":
-        return f"No fact and no pair decides ({e.num_tested} tested): the answer rests on many that each add a little."
+        said = f"No fact and no pair decides ({e.num_tested} tested): the answer rests on many"
+        if not e.facts:
+            return f"{said}."
+        return f"{said}; without the first one below the {what} goes from {e.share:.1%} to {e.facts[0].share:.1%}."
     if e.num_tested:
         return f"None of the {e.num_tested} facts tested speaks for the answer: it is what the relation usually has."
     return "No fact was tested."

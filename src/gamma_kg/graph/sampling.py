@@ -93,7 +93,13 @@ def sample_subgraph(graph: TrainingGraph, options: SubgraphOptions, rng: np.rand
     cap = int(rng.integers(options.neighbours[0], options.neighbours[1] + 1))
     # Seeds are ends of triples, so every one has somewhere to grow.
     seeds = graph.triples[rng.integers(graph.num_triples, size=num_seeds), 0]
-    is_member = grow(graph, seeds, size, cap, rng)
+    return piece_of(graph, grow(graph, seeds, size, cap, rng), options, rng)
+
+
+def piece_of(
+    graph: TrainingGraph, is_member: BoolArray, options: SubgraphOptions, rng: np.random.Generator
+) -> Subgraph:
+    """The facts among some entities, thinned out in some draws."""
     inside = is_member[graph.triples[:, 0]] & is_member[graph.triples[:, 2]]
     triples = graph.triples[inside]
     return _relabel(triples, _kept(triples, options, rng))

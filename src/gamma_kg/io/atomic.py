@@ -1,11 +1,16 @@
 """Files that appear whole or not at all: written under another name in the same folder, then renamed.
 
 A write that fails (a full disk, a folder that is read-only) leaves what was there untouched and is one `GammaError`.
+A process that was killed while it wrote leaves the temporary file; the next write into that folder clears it away.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +20,18 @@ from gamma_kg.errors import DataError, GammaError
 
 def temporary_name(path: Path) -> Path:
     """Where a file is written before it gets its name: hidden, beside it, and of this process alone."""
-    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    return path.with_name(f".{path.name}.{_host()}.{os.getpid()}.tmp")
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Deletes temporary files of processes of this machine that are no more; others may still be written to."""
+    pattern = re.compile(rf"\..+\.{re.escape(_host())}\.(\d+)\.tmp")
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            found = pattern.fullmatch(entry.name)
+            if found is not None and not _is_alive(int(found[1])):
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)
 
 
 def write_whole(
@@ -30,6 +46,7 @@ def write_whole(
     try:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            clear_leftovers(path.parent)
             temporary.touch()
             mode = temporary.stat().st_mode
             write(temporary)
@@ -43,8 +60,8 @@ def write_whole(
     except OSError as found:
         raise cannot_write(path, found, error) from found
     except RuntimeError as found:
-        # torch.save tells of a full disk in its own way.
-        if "write" not in str(found).lower():
+        # torch.save tells of a full disk in its own ways: a write that fails, or one that ended too early.
+        if not any(words in str(found).lower() for words in ("write", "unexpected pos")):
             raise
         raise error(f"can't write {path}: {str(found).splitlines()[0]}") from found
 
@@ -57,6 +74,23 @@ def write_text(path: str | Path, text: str, *, error: type[GammaError] = DataErr
 def cannot_write(path: Path, found: OSError, error: type[GammaError] = DataError) -> GammaError:
     """The one sentence for a file that can't be written."""
     return error(f"can't write {path}: {found.strerror or found}")
+
+
+def _host() -> str:
+    """The machine's name, for folders that several machines share: a process number means nothing elsewhere."""
+    return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname()) or "host"
+
+
+def _is_alive(process: int) -> bool:
+    if sys.platform == "win32":  # signal 0 would end the process there
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _sync(path: Path) -> None:

@@ -20,6 +20,7 @@ from gamma_kg.errors import DataError, did_you_mean
 from gamma_kg.io.atomic import write_whole
 from gamma_kg.io.rdf_rows import write_ntriples, write_turtle
 from gamma_kg.io.shown import spreadsheet_text
+from gamma_kg.machine.fork import need_polars
 
 if TYPE_CHECKING:
     from gamma_kg.graph.graph import KnowledgeGraph
@@ -121,10 +122,12 @@ def write_tsv(file: IO[str], rows: Iterable[Row]) -> None:
 def _write_parquet(path: Path, rows: Iterable[Row]) -> None:
     import polars as pl
 
+    need_polars(str(path))
     columns = [{name: _cell(cell) for name, cell in row.items()} for row in rows]
     empty = pl.DataFrame(schema=dict.fromkeys(("head", "relation", "tail"), pl.String))
     frame = pl.DataFrame(columns, infer_schema_length=None) if columns else empty
-    frame.write_parquet(path)
+    # A column that is empty throughout (`local` of answers from the whole graph) would have no type to be read by.
+    frame.with_columns(pl.col(pl.Null).cast(pl.Int64)).write_parquet(path)
 
 
 def _cell(cell: Any) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.switch import Local
 
 TOP_K = 10
+Explain = Callable[..., Explanation]  # of head, relation and tail
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,10 @@ def ask(
     if only_new:
         degree_N = degree_N.clone()
         degree_N[torch.from_numpy(binder.following())] = 0
+    explain = partial(gamma.explain, kg, memory=memory, local=local)
     best = degree_N.topk(min(top_k, kg.num_entities))
     return [
-        _answer(kg, gamma, binder, int(i), float(degree), why)
+        _answer(kg, binder, int(i), float(degree), explain if why else None)
         for degree, i in zip(best.values, best.indices, strict=True)
         if degree > 0
     ]
@@ -100,21 +103,20 @@ def understood(question: str | Formula | list[Any] | tuple[Any, ...]) -> tuple[F
     return from_lists(question), None
 
 
-def _answer(kg: KnowledgeGraph, gamma: Gamma, binder: Binder, entity: int, degree: float, why: bool) -> Answer:
+def _answer(kg: KnowledgeGraph, binder: Binder, entity: int, degree: float, explain: Explain | None) -> Answer:
     binding = binder.bind(entity)
     return Answer(
         name=kg.entities[entity],
         probability=degree,
         follows=binder.follows(entity),
         bindings={name: kg.entities[i] for name, i in binding.entities.items()},
-        steps=tuple(_steps(kg, gamma, binding.links, why)),
+        steps=tuple(_steps(kg, binding.links, explain)),
     )
 
 
-def _steps(kg: KnowledgeGraph, gamma: Gamma, links: list[Link], why: bool) -> Iterator[Step]:
+def _steps(kg: KnowledgeGraph, links: list[Link], explain: Explain | None) -> Iterator[Step]:
     for link in links:
         head, relation, tail = fact_of(link.start, link.relation, link.end, kg.num_relations)
         names = kg.entities[head], kg.relations[relation], kg.entities[tail]
-        explained = why and not link.known
-        explanation = gamma.explain(kg, head=names[0], relation=names[1], tail=names[2]) if explained else None
-        yield Step(*names, known=link.known, probability=link.degree, why=explanation)
+        why = None if explain is None or link.known else explain(head=names[0], relation=names[1], tail=names[2])
+        yield Step(*names, known=link.known, probability=link.degree, why=why)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from gamma_kg.errors import DataError, UnknownNameError
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import direct_of, inverse_of, is_inverse
 
 INVERSE = "^"
 Name = str | int
@@ -160,15 +161,14 @@ def relation_id(name: Name, kg: KnowledgeGraph) -> int:
     if isinstance(name, int):
         return _checked(name, 2 * kg.num_relations, "relation")
     if name.startswith(INVERSE) and name not in kg.relations:
-        return kg.relation_id(name.removeprefix(INVERSE)) + kg.num_relations
+        return inverse_of(kg.relation_id(name.removeprefix(INVERSE)), kg.num_relations)
     return kg.relation_id(name)
 
 
 def relation_name(relation: int, kg: KnowledgeGraph) -> str:
     """The name of a relation id, with ^ in front of an inverse."""
-    if relation < kg.num_relations:
-        return kg.relations[relation]
-    return INVERSE + kg.relations[relation - kg.num_relations]
+    name = kg.relations[direct_of(relation, kg.num_relations)]
+    return INVERSE + name if is_inverse(relation, kg.num_relations) else name
 
 
 def _checked(number: int, limit: int, what: str) -> int:

@@ -10,18 +10,26 @@ if TYPE_CHECKING:
     import torch
 
 
-def choose_device(name: str = "cpu") -> torch.device:
-    """The device of that name; "auto" is a GPU where there is one. A device that is not here is a `ConfigError`."""
+def choose_device(name: str | torch.device = "cpu") -> torch.device:
+    """The device of that name; "auto" is a GPU where there is one. A device that is not here is a `ConfigError`.
+
+    A GPU comes with its number: that of this process among several, else the first.
+    """
     import torch
 
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
     except RuntimeError:
         raise ConfigError(f"no device {name!r}: wanted auto, cpu, cuda or cuda:0") from None
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ConfigError(f"device {name!r} was asked for, but torch finds {torch.cuda.device_count()} GPUs here")
     if device.type not in ("cpu", "cuda"):
-        raise ConfigError(f"device {name!r} is not one that gamma computes on: wanted auto, cpu, cuda or cuda:0")
+        raise ConfigError(f"device {str(name)!r} is not one that gamma computes on: wanted auto, cpu, cuda or cuda:0")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(
+            f"device {str(name)!r} was asked for, but torch finds {torch.cuda.device_count()} GPUs here: "
+            "leave it away or say cpu, or install a torch built for your GPU"
+        )
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
     return device

@@ -6,8 +6,12 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gamma_kg.errors import ConfigError
+
+if TYPE_CHECKING:
+    import torch
 
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -45,9 +49,15 @@ def _container_limit() -> int:
         return 1 << 62
 
 
-def budget(memory: str | int | None) -> int:
-    """The budget asked for, or a quarter of what is free."""
-    return free_memory() // 4 if memory is None else parse_memory(memory)
+def budget(memory: str | int | None, device: torch.device | None = None) -> int:
+    """The budget asked for, or a quarter of what is free; on a GPU, of what is free there."""
+    if memory is not None:
+        return parse_memory(memory)
+    if device is not None and device.type == "cuda":
+        import torch
+
+        return int(torch.cuda.mem_get_info(device)[0]) // 4
+    return free_memory() // 4
 
 
 def peak_memory_mb() -> float:

@@ -47,6 +47,7 @@ class Checkpoint:
 
     def build(self) -> GammaModel:
         """The model with these weights, ready to predict."""
+        refuse_misfit(self.config, self.weights, "this checkpoint")
         model = GammaModel(self.config)
         load_weights(model, self.weights, "this checkpoint")
         return model.eval()
@@ -60,6 +61,22 @@ def _longer(table: Tensor, config: GammaConfig) -> Tensor:
     """A table of edge types with zero rows for the types that the config has more."""
     more = len(KINDS[config.relation_graph][0]) - len(table)
     return torch.cat((table, table.new_zeros(more, table.shape[1])))
+
+
+def refuse_misfit(config: GammaConfig, weights: Mapping[str, Tensor], where: str) -> None:
+    """A config that asks for more than the file holds, seen before memory is taken: a small file may ask for any."""
+    layers = config.num_layers * config.num_branches + (config.relation_layers or config.num_layers)
+    wanted = layers * config.dim**2 + (config.mlp_hidden or config.dim) * config.dim
+    if config.num_branches > 1 and config.attention != "none":
+        wanted += config.attention_dim * config.dim
+    # What lies in memory, not what a tensor claims: one number can be stretched to any shape.
+    storages = {tensor.untyped_storage().data_ptr(): tensor for tensor in weights.values()}
+    held = sum(tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in storages.values())
+    if wanted > held or layers > len(weights):
+        raise CheckpointError(
+            f"{where}: its config asks for {layers:,} layers and more than {wanted:,} numbers, "
+            f"but it holds {len(weights):,} weights with {held:,}"
+        )
 
 
 def load_weights(model: GammaModel, weights: Mapping[str, Tensor], where: str) -> None:
@@ -153,6 +170,7 @@ def import_ultra(path: str | Path) -> Checkpoint:
     if any(name.startswith(ULTRAQUERY_PREFIX) for name in state):
         origin["trained_for"] = "queries"
     checkpoint = Checkpoint(config, weights, origin)
+    refuse_misfit(config, weights, str(path))
     load_weights(GammaModel(config), weights, str(path))
     return checkpoint
 

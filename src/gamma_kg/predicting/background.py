@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -53,18 +54,34 @@ class BackgroundCache:
         on_asked: bool = False,
     ) -> Background:
         """The background of a relation id (inverses count on from num_relations)."""
+        return self.of_all(model, kg, [relation], cache, memory, on_asked=on_asked)[relation]
+
+    def of_all(
+        self,
+        model: GammaModel,
+        kg: KnowledgeGraph,
+        relations: Iterable[int],
+        cache: RelationCache,
+        memory: int,
+        *,
+        on_asked: bool = False,
+    ) -> dict[int, Background]:
+        """Those of the relations of a batch: looking through the weights takes longer than finding one."""
         weights = tuple((p.data_ptr(), p._version) for p in model.parameters())
         if weights != self._weights:  # the model was trained, loaded or moved since
             self._graphs.clear()
             self._weights = weights
         kept = self._graphs.setdefault(kg, OrderedDict())
-        key = relation, on_asked
-        if key not in kept:
-            kept[key] = make_background(model, kg, relation, cache, memory, on_asked=on_asked)
-        kept.move_to_end(key)
-        while len(kept) > 1 and sum(background.num_bytes for background in kept.values()) > CACHED_BYTES:
-            kept.popitem(last=False)
-        return kept[key]
+        found: dict[int, Background] = {}
+        for relation in relations:
+            key = relation, on_asked
+            if key not in kept:
+                kept[key] = make_background(model, kg, relation, cache, memory, on_asked=on_asked)
+                while len(kept) > 1 and sum(background.num_bytes for background in kept.values()) > CACHED_BYTES:
+                    kept.popitem(last=False)
+            kept.move_to_end(key)
+            found[relation] = kept[key]
+        return found
 
 
 @torch.no_grad()

@@ -24,9 +24,12 @@ import torch
 from numpy.typing import NDArray
 
 from gamma_kg.errors import DataError
+from gamma_kg.graph.fewer_facts import FewerFacts
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import both_ways, direct_of
 from gamma_kg.predicting.odds import FactOdds, ScoreQueries, from_log_odds
+from gamma_kg.rules.rules import MOST_FACTS
+from gamma_kg.rules.sample import EntitySample
 from gamma_kg.rules.slots import choose_queries
 
 FloatArray = NDArray[np.float64]
@@ -43,6 +46,7 @@ GROUP = 10
 SHARE_WEIGHT = 2.0
 LEAST_PROBABILITY = 1e-6
 BLOCK_QUERIES = 32
+FACTS_OF_GROUP = 64  # of one entity and relation that may be hidden in a large graph
 TABLE_EDGES = (0.0, 0.02, 0.1, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -175,17 +179,9 @@ def calibrate(
         raise DataError(f"max_hidden must be at least 1, got {max_hidden}")
     started = time.monotonic()
     rng = np.random.default_rng(seed)
-    triples = np.unique(kg.triples.numpy(), axis=0)
-    count = int(len(triples) * share)
-    if count < 5:
-        raise DataError(
-            f"too few facts to calibrate: {len(triples)}; hiding {share:.0%} of them leaves {count} to check by"
-        )
-    is_hidden = np.zeros(len(triples), dtype=bool)
-    is_hidden[rng.choice(len(triples), size=count, replace=False)] = True
-    rest = KnowledgeGraph(triples[~is_hidden], kg.entities, kg.relations, report=kg.report)
+    rest, hidden = (_hide_of_all if kg.num_triples <= MOST_FACTS else _hide_around_sample)(kg, share, rng)
     odds = FactOdds(score_queries, rest, rules=rules)
-    queries, weight, answers = _chosen(odds, rest, triples[is_hidden], max_hidden, rng)
+    queries, weight, answers = _chosen(odds, rest, hidden, max_hidden, rng)
     parts: list[_Rows] = []
     for start in range(0, len(queries), BLOCK_QUERIES):
         if progress is not None:
@@ -207,6 +203,27 @@ def expected_calibration_error(
     where = np.minimum((probability * bins).astype(int), bins - 1)
     gap = np.bincount(where, weight * probability, bins) - np.bincount(where, weight * is_true, bins)
     return float(np.abs(gap).sum() / max(weight.sum(), 1e-12))
+
+
+def _hide_of_all(kg: KnowledgeGraph, share: float, rng: np.random.Generator) -> tuple[KnowledgeGraph, IntArray]:
+    """The graph less a share of its facts, and these."""
+    triples = np.unique(kg.triples.numpy(), axis=0)
+    count = int(len(triples) * share)
+    if count < 5:
+        raise DataError(
+            f"too few facts to calibrate: {len(triples)}; hiding {share:.0%} of them leaves {count} to check by"
+        )
+    is_hidden = np.zeros(len(triples), dtype=bool)
+    is_hidden[rng.choice(len(triples), size=count, replace=False)] = True
+    rest = KnowledgeGraph(triples[~is_hidden], kg.entities, kg.relations, report=kg.report)
+    return rest, triples[is_hidden]
+
+
+def _hide_around_sample(kg: KnowledgeGraph, share: float, rng: np.random.Generator) -> tuple[KnowledgeGraph, IntArray]:
+    """The same of a large graph: a share of the facts of those entities that its rules come from, and are asked of."""
+    facts = EntitySample(kg.edges).facts(FACTS_OF_GROUP)
+    hidden = np.unique(facts[rng.random(len(facts)) < share], axis=0)
+    return KnowledgeGraph.of_facts(FewerFacts(kg, hidden), kg.entities, kg.relations, kg.report), hidden
 
 
 def _chosen(

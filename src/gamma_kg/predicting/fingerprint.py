@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.predictor import Predictor
-from gamma_kg.predicting.switch import Local
 
 
-def run_fingerprint(
-    model: Predictor, kg: KnowledgeGraph, local: Local, rules: bool = True, **options: Any
-) -> dict[str, Any]:
-    """The parts that decide a run's answers, by name; further `options` of the run are added."""
-    calibration = model.calibration(kg, local, rules)
+def run_fingerprint(model: Predictor, kg: KnowledgeGraph, how: AnswerOptions, **more: Any) -> dict[str, Any]:
+    """The parts that decide a run's answers, by name, and what `more` decides them."""
+    calibration = model.calibration(kg, how.local, how.rules)
     return {
         "graph": kg.fingerprint(),
         "model": model.fingerprint(),
-        "local": model.triples(kg, local),
-        "rules": rules,
+        "local": model.triples(kg, how.local),
+        "rules": how.rules,
         "calibration": None if calibration is None else calibration.digest(),
-        **options,
+        **more,
     }

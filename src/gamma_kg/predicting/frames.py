@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from gamma_kg.graph.graph import KnowledgeGraph
     from gamma_kg.predicting.predictor import Prediction, Predictor, Query
 
-ANSWER_COLUMNS = ("name", "probability", "score", "known")
+# What is said of an answer, and what it was computed on: at most so many facts around the source, None: all facts.
+ANSWER_COLUMNS = ("name", "probability", "score", "known", "local", "is_sampled")
 
 
 class Predictions(list["Prediction"]):
@@ -42,8 +43,9 @@ def predict_frame(model: Predictor, kg: KnowledgeGraph, frame: Any, **options: A
 
     The frame has two or three of the columns head, relation, tail; in each row one of them is missing, null, empty
     or "?": that one is asked for. Every answer is a row: the question's columns filled in, then `question` (the row
-    that asked, counted from 0), `asked`, `rank`, `probability`, `score`, `known`; further columns of a question
-    are repeated with each of its answers. Options are those of `predict_many`.
+    that asked, counted from 0), `asked`, `rank`, `probability`, `score`, `known`, `local` (facts in the neighbourhood
+    at most; null: computed on the whole graph) and `is_sampled`; further columns of a question are repeated
+    with each of its answers. Options are those of `AnswerOptions`.
     """
     library, columns = _columns(frame)
     present = [role for role in ROLES if role in columns]
@@ -62,7 +64,8 @@ def predict_frame(model: Predictor, kg: KnowledgeGraph, frame: Any, **options: A
         for rank, p in enumerate(ranked, 1):
             cells = {"head": p.head, "relation": p.relation, "tail": p.tail, "question": row, "rank": rank}
             cells |= {"asked": ROLES[query.index(None)], "probability": p.probability, "score": p.score}
-            cells |= {"known": p.known, **{name: columns[name][row] for name in further}}
+            cells |= {"known": p.known, "local": p.local, "is_sampled": p.is_sampled}
+            cells |= {name: columns[name][row] for name in further}
             for name, column in out.items():
                 column.append(cells[name])
     return table(out, library)

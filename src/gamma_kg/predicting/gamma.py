@@ -18,11 +18,13 @@ from gamma_kg.explain import Explanation, explain
 from gamma_kg.explain.asked import Piece
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.starts import Starts
+from gamma_kg.machine.device import choose_device
 from gamma_kg.machine.memory import budget
 from gamma_kg.nn.checkpoint import Checkpoint, save_checkpoint
 from gamma_kg.nn.config import GammaConfig, preset
 from gamma_kg.nn.ensemble import GammaEnsemble
 from gamma_kg.nn.model import GammaModel
+from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.background import BackgroundCache
 from gamma_kg.predicting.home import warn_if_elsewhere
 from gamma_kg.predicting.inference import RelationCache, ScoreBatch, relation_states, score_batches
@@ -49,9 +51,12 @@ class Gamma(Predictor):
         self._seen: weakref.WeakKeyDictionary[KnowledgeGraph, bool] = weakref.WeakKeyDictionary()
 
     @classmethod
-    def from_pretrained(cls, name: str | Path | None = None) -> Self:
-        """The bundled weights, others by their name (`gamma_kg.predicting.weights`), or those of a checkpoint file."""
-        return cls.from_checkpoints(load_weights_of(name))
+    def from_pretrained(cls, name: str | Path | None = None, *, device: str | torch.device = "cpu") -> Self:
+        """The bundled weights, others by their name (`gamma_kg.predicting.weights`), or those of a checkpoint file.
+
+        `device`: "cpu", "cuda" (a GPU, which must be there) or "auto" (a GPU where there is one).
+        """
+        return cls.from_checkpoints(load_weights_of(name)).to(device)
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
@@ -84,8 +89,13 @@ class Gamma(Predictor):
         save_checkpoint(path, self.model, self.provenance)
 
     def to(self, device: torch.device | str) -> Self:
-        self.model.to(device)
+        """Compute there from now on; names as for `from_pretrained`."""
+        self.model.to(choose_device(device))
         return self
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.score.out.weight.device
 
     @property
     def config(self) -> GammaConfig:
@@ -175,7 +185,7 @@ class Gamma(Predictor):
         """
         if isinstance(self.model, GammaEnsemble):
             raise CheckpointError("an ensemble has no single explanation: ask one of its models")
-        model, triples, memory_bytes = self.model, local_triples(kg, local), budget(memory)
+        model, triples, memory_bytes = self.model, local_triples(kg, local), budget(memory, self.device)
 
         def piece(relation_id: int) -> Piece | None:
             if triples is None:
@@ -183,6 +193,7 @@ class Gamma(Predictor):
             return Piece(triples, self._backgrounds.of(model, kg, relation_id, self._cache, memory_bytes))
 
         fact = kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail)
+        without = list(without)
         found = explain(
             self.model,
             kg,
@@ -197,7 +208,11 @@ class Gamma(Predictor):
             relations=lambda r: relation_states(model, kg, torch.tensor([r]), self._cache, memory_bytes),
             piece=piece,
         )
-        found = replace(found, calibrated=self.fact_probability(kg, *fact, rules=rules))
+        # With facts taken away the map that was fitted to the whole graph says nothing.
+        how = AnswerOptions(rules=rules, memory=memory, local=local)
+        fitted = None if without else self.fact_probability(kg, *fact, how)
+        if fitted is not None:
+            found = replace(found, probability=fitted, is_calibrated=True)
         if not rules:
             return found
         return replace(found, reasons=tuple(ReasonFinder(kg).find(*fact)), why_not=rules_of(kg).why_not(*fact))

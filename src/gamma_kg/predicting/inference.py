@@ -146,10 +146,11 @@ def score_batches(
     check_queries(kg, start_Q, relation_Q)
     device = model.score.out.weight.device
     edges = backend_of(device).prepare(kg.edges)
-    memory_bytes = budget(memory)
+    memory_bytes = budget(memory, device)
     starts = start_Q if isinstance(start_Q, Starts) else Starts.single(start_Q)
     was_training = model.training
-    model.eval()
+    if was_training:  # both ways go through all modules, which takes longer than a small query
+        model.eval()
     try:
         for part in distinct_queries(kg, start_Q, relation_Q, batch_size(model, kg, memory_bytes)):
             starts_B, relation_B = starts.select(part.first), relation_Q[part.first].to(device)
@@ -158,7 +159,8 @@ def score_batches(
             require_finite(kg, scores.score_BC, starts_B, relation_B)
             yield ScoreBatch(part.query, part.row, _by_entity(scores, edges))
     finally:
-        model.train(was_training)
+        if was_training:
+            model.train()
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,17 +49,16 @@ def local_batches(
 ) -> Iterator[ScoreBatch]:
     """Like `inference.score_batches`, from neighbourhoods of at most `triples` facts."""
     check_queries(kg, start_Q, relation_Q)
-    memory_bytes = budget(memory)
+    memory_bytes = budget(memory, model.score.out.weight.device)
     starts = start_Q if isinstance(start_Q, Starts) else Starts.single(start_Q)
     was_training = model.training
-    model.eval()
+    if was_training:  # both ways go through all modules, which takes longer than a small query
+        model.eval()
     try:
         for part in distinct_queries(kg, start_Q, relation_Q, _batch_size(model, triples, memory_bytes)):
             relation_B = relation_Q[part.first]
-            of_relation = {
-                r: backgrounds.of(model, kg, r, cache, memory_bytes, on_asked=on_asked)
-                for r in relation_B.unique().tolist()
-            }
+            asked = relation_B.unique().tolist()
+            of_relation = backgrounds.of_all(model, kg, asked, cache, memory_bytes, on_asked=on_asked)
             hoods = grow(kg.edges, starts.select(part.first), triples)
             relations = relation_states(model, kg, relation_B, cache, memory_bytes, on_asked=on_asked)
             scores = score_neighbourhoods(model, hoods, relations, starts.select(part.first), relation_B)
@@ -71,7 +70,8 @@ def local_batches(
             found = [_answers(hoods, scores, b, triples, of_relation[r]) for b, r in enumerate(relation_B.tolist())]
             yield ScoreBatch(part.query, part.row, found)
     finally:
-        model.train(was_training)
+        if was_training:
+            model.train()
 
 
 def score_neighbourhoods(

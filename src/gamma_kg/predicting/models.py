@@ -9,6 +9,7 @@ from typing import Any
 
 from gamma_kg.data.leakage import ULTRA_TRAINED_ON
 from gamma_kg.errors import CheckpointError, did_you_mean
+from gamma_kg.machine.device import choose_device
 from gamma_kg.nn.config import PRESETS
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.predictor import Predictor
@@ -32,11 +33,19 @@ class NamedModel:
     """The graph it was adapted or fine-tuned to, on which it is not zero-shot."""
 
 
-def resolve_model(name: str | Path | None) -> NamedModel:
+def resolve_model(name: str | Path | None, device: str = "cpu") -> NamedModel:
     """None: the bundled weights. "untrained" (or "untrained:PRESET"), "ppr", "frequency", else a checkpoint.
 
-    Several checkpoints with + between them are an ensemble.
+    Several checkpoints with + between them are an ensemble. Baselines compute on the CPU, whatever the device.
     """
+    there = choose_device(device)  # one that is not here is told before anything is loaded
+    named = _named(name)
+    if isinstance(named.predictor, Gamma):
+        named.predictor.to(there)
+    return named
+
+
+def _named(name: str | Path | None) -> NamedModel:
     text = "" if name is None else str(name)
     if text in ("ppr", "frequency"):
         return _baseline(text)
@@ -71,17 +80,23 @@ def _of(name: str, predictor: Predictor, description: str) -> NamedModel:
 def _of_gamma(name: str, gamma: Gamma) -> NamedModel:
     facts = [f"{' & '.join(gamma.config.branches)}, {gamma.num_parameters:,} parameters", *_origin(gamma.provenance)]
     target = gamma.provenance.get("finetuned_on") or gamma.provenance.get("adapted", {}).get("graph")
-    trained_on = tuple(dict.fromkeys(_trained_on(gamma.provenance)))
-    return NamedModel(name, gamma.fingerprint(), gamma, "; ".join(facts), trained_on, target)
+    return NamedModel(
+        name, gamma.fingerprint(), gamma, "; ".join(facts), tuple(graphs_behind(gamma.provenance)), target
+    )
+
+
+def graphs_behind(provenance: Mapping[str, Any]) -> list[str]:
+    """Names of all graphs that led to the weights, each once."""
+    return list(dict.fromkeys(_trained_on(provenance)))
 
 
 def _trained_on(provenance: Mapping[str, Any]) -> Iterator[str]:
-    """Names of all graphs that led to the weights: what the run was given, and what its start was given."""
+    """Names of all graphs that led to the weights: what the run, its start and its teachers were given."""
     yield from provenance.get("data", {})
     if "init" in provenance:
         yield from _trained_on(provenance["init"])
-    for start in provenance.get("mean_of", ()):
-        yield from _trained_on(start)
+    for other in (*provenance.get("mean_of", ()), *provenance.get("teachers", ())):
+        yield from _trained_on(other)
     for stem, graphs in ULTRA_TRAINED_ON.items():
         if f" {stem}.pth" in str(provenance.get("source", "")):
             yield from graphs

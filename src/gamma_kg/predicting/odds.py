@@ -80,17 +80,22 @@ class FactOdds:
         known = self._kg.answers(source, relation)
         without = known
         if self._uses_rules:
-            without = torch.cat((known, self.rules.without(source, relation)))
-        without = without.unique()
-        count = self.slots.count(relation)[source]
-        worth = float(self.slots.worth(relation)[source])
-        unknown = worth if count != 1 else float(self.slots.fit_of(relation)[source])
+            without = torch.cat((known, self.rules.without(source, relation, best=best_of(answers, known))))
+        without, asked = without.unique(), np.array([source])
+        count = int(self.slots.counts(relation, asked)[0])
+        worth = float(self.slots.worth_of(relation, asked)[0])
+        unknown = worth if count != 1 else float(self.slots.fits_of(relation, asked)[0])
         return End(source, relation, answers, known, without, answers.log_total(without), worth, unknown)
 
     def other_ends(self, facts: NDArray[np.int64]) -> dict[tuple[int, int], End]:
         """For facts as (source, relation id, answer): the queries from their other ends, by (answer, inverse id)."""
         opposite = np.stack([facts[:, 2], inverse_of(facts[:, 1], self._kg.num_relations)], axis=1)
         return {(end.source, end.relation): end for end in self.ask(np.unique(opposite, axis=0))}
+
+
+def best_of(answers: Answers, without: Tensor) -> Callable[[int], Tensor]:
+    """The ids of the best so many answers."""
+    return lambda count: answers.best(count, without)[0]
 
 
 def log_odds(probability: FloatArray) -> FloatArray:

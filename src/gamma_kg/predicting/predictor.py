@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, overload
@@ -18,13 +18,14 @@ from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, inverse_of
 from gamma_kg.nn.answers import Answers, WholeAnswers
+from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.calibration import Calibration, calibrate
 from gamma_kg.predicting.frames import Predictions, predict_frame
 from gamma_kg.predicting.inference import ScoreBatch
 from gamma_kg.predicting.kept_calibrations import calibration_path, keep, kept
-from gamma_kg.predicting.odds import FactOdds
+from gamma_kg.predicting.odds import FactOdds, best_of
 from gamma_kg.predicting.switch import Local, said
-from gamma_kg.rules import are_sought, rules_of
+from gamma_kg.rules import rules_of
 
 Query = tuple[str | None, str | None, str | None]  # head, relation, tail; the one to be predicted is None
 
@@ -110,7 +111,7 @@ class Predictor(ABC):
         **options: Any,
     ) -> Predictions | list[Predictions]:
         """The best completions of a fact of which two parts are given, best first; for a list of heads (or relations,
-        or tails) one such list each, in their order. Options are those of `predict_many`: `top_k`, `include_known` …
+        or tails) one such list each, in their order. Options are those of `AnswerOptions`: `top_k`, `include_known` …
 
         Facts that the graph already holds are left out, unless `include_known`. With `rules`, answers that contradict
         what the graph itself shows are left out too (`gamma_kg.rules`). `local` as for `score_batches`.
@@ -129,42 +130,40 @@ class Predictor(ABC):
         self,
         kg: KnowledgeGraph,
         queries: Sequence[Query],
-        *,
-        top_k: int = 10,
-        include_known: bool = False,
-        rules: bool = True,
-        memory: str | int | None = None,
-        local: Local = "auto",
+        how: AnswerOptions | None = None,
+        **options: Any,
     ) -> Iterator[tuple[int, list[Prediction]]]:
         """The same for many facts (head, relation, tail) with None for the part to predict, in any order.
 
-        Yields the position of a query and its predictions, as batches get done.
+        Yields the position of a query and its predictions, as batches get done. The options are those of `how`, or
+        given one by one.
         """
-        if top_k < 1:
-            raise DataError(f"top_k must be at least 1, got {top_k}")
+        how = replace(how or AnswerOptions(), **options)
         if any(query.count(None) != 1 for query in queries):
             raise DataError("give exactly two of head, relation and tail: the third is predicted")
         for_entities = [(at, *_ids(kg, query)) for at, query in enumerate(queries) if query[1] is not None]
         position_Q, source_Q, relation_Q = torch.tensor(for_entities, dtype=torch.long).reshape(-1, 3).T
-        rules = rules and are_sought(kg)
-        calibration = self.calibration(kg, local, rules)
-        odds = self.odds(kg, rules=rules, memory=memory, local=local) if calibration is not None else None
-        for batch in self.score_batches(kg, source_Q, relation_Q, memory, local) if for_entities else ():
+        calibration = self.calibration(kg, how.local, how.rules)
+        odds = self.odds(kg, how) if calibration is not None else None
+        for batch in self.score_batches(kg, source_Q, relation_Q, how.memory, how.local) if for_entities else ():
             shown: list[tuple[int, Answers, Tensor]] = []
             for q, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
                 asked = int(source_Q[q]), int(relation_Q[q])
-                without = kg.answers(*asked)[:0] if include_known else kg.answers(*asked)
-                if rules:
-                    without = torch.cat((without, rules_of(kg).without(*asked))).unique()
-                shown.append((q, batch.answers(row), without))
-            best = [self._ranked(answers, without, top_k) for _, answers, without in shown]
+                answers, without = batch.answers(row), kg.answers(*asked)
+                if how.rules:
+                    against = rules_of(kg).without(*asked, best=best_of(answers, without))
+                    without = torch.cat((without[:0] if how.include_known else without, against)).unique()
+                elif how.include_known:
+                    without = without[:0]
+                shown.append((q, answers, without))
+            best = [self._ranked(answers, without, how.top_k) for _, answers, without in shown]
             if calibration is not None and odds is not None:
                 asked_of = [(int(source_Q[q]), int(relation_Q[q])) for q, _, _ in shown]
                 _calibrated(calibration, odds, asked_of, [answers for _, answers, _ in shown], best)
             for (q, _, _), found in zip(shown, best, strict=True):
                 source, asked_relation = int(source_Q[q]), int(relation_Q[q])
                 known = set(kg.answers(source, asked_relation).tolist())
-                why_not = rules_of(kg).against_another(source, asked_relation) if rules else None
+                why_not = rules_of(kg).against_another(source, asked_relation) if how.rules else None
                 query = queries[int(position_Q[q])]
                 yield (
                     int(position_Q[q]),
@@ -172,7 +171,7 @@ class Predictor(ABC):
                 )
         for position, (head, relation, tail) in enumerate(queries):
             if relation is None and head is not None and tail is not None:
-                yield position, self._predict_relations(kg, head, tail, top_k, include_known, rules, memory, local)
+                yield position, self._predict_relations(kg, head, tail, how)
 
     def scores(
         self,
@@ -195,11 +194,9 @@ class Predictor(ABC):
             out[batch.query] = score_BN[batch.row].cpu()
         return torch.empty(0, kg.num_entities) if out is None else out
 
-    def odds(
-        self, kg: KnowledgeGraph, *, rules: bool = True, memory: str | int | None = None, local: Local = "auto"
-    ) -> FactOdds:
+    def odds(self, kg: KnowledgeGraph, how: AnswerOptions) -> FactOdds:
         """Weighs facts of the graph from both ends."""
-        return FactOdds(partial(self.score_batches, memory=memory, local=local), kg, rules=rules)
+        return FactOdds(partial(self.score_batches, memory=how.memory, local=how.local), kg, rules=how.rules)
 
     def calibrate(
         self,
@@ -249,13 +246,13 @@ class Predictor(ABC):
         return known[triples, rules]
 
     def fact_probability(
-        self, kg: KnowledgeGraph, head: int, relation: int, tail: int, *, rules: bool = True, local: Local = "auto"
+        self, kg: KnowledgeGraph, head: int, relation: int, tail: int, how: AnswerOptions
     ) -> float | None:
         """The calibrated probability of a fact by ids, the same as in every other place; None if none was fitted."""
-        calibration = self.calibration(kg, local, rules)
+        calibration = self.calibration(kg, how.local, how.rules)
         if calibration is None:
             return None
-        odds = self.odds(kg, rules=rules, local=local)
+        odds = self.odds(kg, how)
         inverse = inverse_of(relation, kg.num_relations)
         ends = {(end.source, end.relation): end for end in odds.ask(np.array([[head, relation], [tail, inverse]]))}
         from_head = ends[head, relation].log_odds(torch.tensor([tail]))
@@ -265,17 +262,7 @@ class Predictor(ABC):
     def _calibration_path(self, kg: KnowledgeGraph, triples: int | None, rules: bool) -> Path:
         return calibration_path(kg, model=self.fingerprint(), local=triples, rules=rules)
 
-    def _predict_relations(
-        self,
-        kg: KnowledgeGraph,
-        head: str,
-        tail: str,
-        top_k: int,
-        include_known: bool,
-        rules: bool,
-        memory: str | int | None,
-        local: Local,
-    ) -> list[Prediction]:
+    def _predict_relations(self, kg: KnowledgeGraph, head: str, tail: str, how: AnswerOptions) -> list[Prediction]:
         source, answer = kg.entity_id(head), kg.entity_id(tail)
         # Each relation is asked both ways, (head, r, ?) and (?, r, tail): the mean ranks relations clearly better than
         # one way alone (MRR .78 against .69 on 60 facts of nl-0 with the public ULTRA weights).
@@ -285,10 +272,10 @@ class Predictor(ABC):
         answer_Q = source_Q.flip(0)
         score_Q, odds_Q = torch.zeros(2 * num), np.zeros(2 * num)
         weight_QK = torch.full((2 * num, len(self.branch_names)), 1 / max(len(self.branch_names), 1))
-        calibration = self.calibration(kg, local, rules)
-        odds = self.odds(kg, rules=rules) if calibration is not None else None
+        calibration = self.calibration(kg, how.local, how.rules)
+        odds = self.odds(kg, how) if calibration is not None else None
         basis: dict[str, Any] = {}
-        for batch in self.score_batches(kg, source_Q, relation_Q, memory, local):
+        for batch in self.score_batches(kg, source_Q, relation_Q, how.memory, how.local):
             for q, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
                 answers = batch.answers(row)
                 basis = {"local": answers.local, "is_sampled": answers.is_sampled}
@@ -300,10 +287,10 @@ class Predictor(ABC):
                     odds_Q[q] = end.log_odds(answer_Q[q : q + 1])[0]
         score_R, weight_RK = score_Q.view(2, num).mean(0), weight_QK.view(2, num, -1).mean(0)
         known_R = torch.tensor([bool((kg.answers(source, r) == answer).any()) for r in range(kg.num_relations)])
-        if rules:
+        if how.rules:
             score_R[[rules_of(kg).why_not(source, r, answer) is not None for r in range(num)]] = -torch.inf
         known = known_R.nonzero()[:, 0]
-        found = self._ranked(WholeAnswers(score_R, weight_RK), known[:0] if include_known else known, top_k)
+        found = self._ranked(WholeAnswers(score_R, weight_RK), known[:0] if how.include_known else known, how.top_k)
         if calibration is not None:
             odds_R = odds_Q.reshape(2, num).mean(0)
             for r, rest in found:

@@ -9,6 +9,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from gamma_kg.errors import DataError, UnknownNameError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.io.journal import Journal
 from gamma_kg.io.rows import check_ending, write_rows
+from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.predictor import Prediction, Predictor, Query
-from gamma_kg.predicting.switch import Local
 
 ASKED = ("", "?", None)
 BLOCK_QUERIES = 64
@@ -85,33 +86,32 @@ def answer_queries(
     kg: KnowledgeGraph,
     queries: Sequence[tuple[str, Query]],
     out: str | Path,
+    how: AnswerOptions | None = None,
     *,
-    top_k: int = 10,
-    include_known: bool = False,
-    rules: bool = True,
     progress: Callable[[int, int], None] | None = None,
-    memory: str | int | None = None,
     asserted: bool = False,
-    local: Local = "auto",
+    **options: Any,
 ) -> int:
     """Answers all queries and writes `out` (see `gamma_kg.io.rows`); returns the number of rows.
 
-    What is done stands in `out`.progress until the end: the same call goes on from there.
+    The options are those of `how`, or given one by one. What is done stands in `out`.progress until the end: the same
+    call goes on from there.
     """
+    how = replace(how or AnswerOptions(), **options)
     out = Path(out)
     check_ending(out, asserted=asserted)
     for where, query in queries:
         check_query(kg, query, where)
     asked = [list(query) for _, query in queries]
-    options: dict[str, Any] = {"top_k": top_k, "include_known": include_known, "rules": rules, "queries": asked}
-    journal = Journal(out.with_name(out.name + ".progress"), run_fingerprint(model, kg, local, **options))
+    more = {"top_k": how.top_k, "include_known": how.include_known, "queries": asked}
+    journal = Journal(out.with_name(out.name + ".progress"), run_fingerprint(model, kg, how, **more))
     done: list[list[dict[str, Any]]] = [rows for block in journal.blocks for rows in block["answers"]]
     try:
         while len(done) < len(queries):
             if progress is not None:
                 progress(len(done), len(queries))
             block = [query for _, query in queries[len(done) : len(done) + BLOCK_QUERIES]]
-            answers = _answer_block(model, kg, block, top_k, include_known, rules, memory, local)
+            answers = _answer_block(model, kg, block, how)
             journal.add({"answers": answers})
             done.extend(answers)
     except BaseException:
@@ -128,35 +128,22 @@ def answers_in_order(
     model: Predictor,
     kg: KnowledgeGraph,
     queries: Sequence[tuple[str, Query]],
-    *,
-    top_k: int = 10,
-    include_known: bool = False,
-    rules: bool = True,
-    memory: str | int | None = None,
-    local: Local = "auto",
+    how: AnswerOptions | None = None,
+    **options: Any,
 ) -> Iterator[dict[str, Any]]:
     """The rows that `answer_queries` writes, as they get done."""
+    how = replace(how or AnswerOptions(), **options)
     for start in range(0, len(queries), BLOCK_QUERIES):
         block = [query for _, query in queries[start : start + BLOCK_QUERIES]]
-        for rows in _answer_block(model, kg, block, top_k, include_known, rules, memory, local):
+        for rows in _answer_block(model, kg, block, how):
             yield from rows
 
 
 def _answer_block(
-    model: Predictor,
-    kg: KnowledgeGraph,
-    block: list[Query],
-    top_k: int,
-    include_known: bool,
-    rules: bool,
-    memory: str | int | None,
-    local: Local,
+    model: Predictor, kg: KnowledgeGraph, block: list[Query], how: AnswerOptions
 ) -> list[list[dict[str, Any]]]:
     answers: list[list[dict[str, Any]]] = [[] for _ in block]
-    options: dict[str, Any] = {
-        "top_k": top_k, "include_known": include_known, "rules": rules, "memory": memory, "local": local
-    }  # fmt: skip
-    for position, predictions in model.predict_many(kg, block, **options):
+    for position, predictions in model.predict_many(kg, block, how):
         answers[position] = [answer_row(block[position], rank, p) for rank, p in enumerate(predictions, 1)]
     return answers
 
@@ -172,6 +159,8 @@ def answer_row(query: Query, rank: int, p: Prediction) -> dict[str, Any]:
         "probability": p.probability,
         "score": p.score,
         "known": p.known,
+        "local": p.local,
+        "is_sampled": p.is_sampled,
     }
 
 

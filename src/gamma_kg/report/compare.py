@@ -30,23 +30,43 @@ class Comparison:
     p_value: float
 
 
-def compare_queries(first: Sequence[Path], second: Sequence[Path]) -> tuple[int, tuple[float, float]] | None:
-    """Queries of the graphs whose ranks both runs kept, and the interval of the mean difference of MRR over graphs.
+@dataclass(frozen=True)
+class QueryComparison:
+    """First minus second over the same queries, every graph with the same weight; these very graphs, other queries."""
 
-    Queries are drawn with replacement inside each graph: how far another sample of queries would move the mean, for
-    these very graphs. None where no graph has both.
+    graphs: int
+    queries: int
+    mean_difference: float
+    interval: tuple[float, float]
+    p_value: float
+
+
+def compare_queries(first: Sequence[Path], second: Sequence[Path]) -> QueryComparison | None:
+    """The graphs whose ranks both runs kept. None where there is none.
+
+    The interval draws queries with replacement inside each graph. The test asks the same: the mean over graphs of the
+    mean difference, against its standard error from the spread inside the graphs (two-sided, normal: many queries).
     """
-    rng, draws, total = np.random.default_rng(0), [], 0
+    rng, draws, means, variances, total = np.random.default_rng(0), [], [], [], 0
     for one, other in zip(first, second, strict=True):
         difference = _difference(one, other)
-        if difference is not None and len(difference):
-            total += len(difference)
-            counts = rng.multinomial(len(difference), np.full(len(difference), 1 / len(difference)), size=QUERY_DRAWS)
-            draws.append(counts @ difference / len(difference))
+        if difference is None or not len(difference):
+            continue
+        count = len(difference)
+        total += count
+        counts = rng.multinomial(count, np.full(count, 1 / count), size=QUERY_DRAWS)
+        draws.append(counts @ difference / count)
+        means.append(difference.mean())
+        variances.append(difference.var(ddof=1) / count if count > 1 else 0.0)
     if not draws:
         return None
     low, high = np.quantile(np.mean(draws, axis=0), [0.025, 0.975])
-    return total, (float(low), float(high))
+    mean, error = float(np.mean(means)), float(np.sqrt(np.sum(variances)) / len(means))
+    if error:
+        p_value = float(2 * stats.norm.sf(abs(mean) / error))
+    else:  # every query moved by the same amount, or none moved
+        p_value = 1.0 if mean == 0 else 0.0
+    return QueryComparison(len(means), total, mean, (float(low), float(high)), p_value)
 
 
 def _difference(first: Path, second: Path) -> NDArray[np.float64] | None:

@@ -10,9 +10,10 @@ from itertools import combinations
 from gamma_kg.analysis.halflinks import STRATA
 from gamma_kg.analysis.patterns import PATTERNS
 from gamma_kg.drawing.charts import colours_of, difference_bars, grouped_bars
-from gamma_kg.report.published import published
+from gamma_kg.report.published import PAPER_MODELS, published
 from gamma_kg.report.runs import Run, common_graphs, paper_groups, runs_with_strata, stratum_results
-from gamma_kg.report.tables import GROUP_TITLES, PAPER_MODELS, Table, report_tables
+from gamma_kg.report.table import GROUP_TITLES, Table
+from gamma_kg.report.tables import report_tables
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2330; --faint: #6a7280; --rule: #d5d9e0; --paper: #fff; --stripe: #f4f6f9; }

@@ -5,10 +5,23 @@ from __future__ import annotations
 import functools
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 
 Metrics = Mapping[str, float]
+PAPER_MODELS = ("ULTRA", "GAMMA")  # the columns of the GAMMA paper
+
+
+@dataclass(frozen=True)
+class Report:
+    """A public run of another model: `results[slug]`, and `tails[slug]` where only tails were asked for.
+
+    `source`: who ran what, where it is written, and what differs from the ruler of our own results.
+    """
+
+    source: str
+    results: Mapping[str, Metrics]
+    tails: Mapping[str, Metrics] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -17,6 +30,7 @@ class Published:
 
     `patterns[slug][pattern]`: relations with the pattern, and test triples of these relations.
     `presets[preset]`: what the paper calls it in `groups`. `others[model][group]`: mean MRR that other reports give.
+    `reports[model]`: public runs of other models, graph by graph.
     """
 
     source: str
@@ -27,11 +41,13 @@ class Published:
     patterns: Mapping[str, Mapping[str, list[int]]]
     presets: Mapping[str, str]
     others: Mapping[str, Mapping[str, float]]
+    reports: Mapping[str, Report]
 
 
 @functools.cache
 def published() -> Published:
-    """The figures of the GAMMA paper: its own model and its re-run of ULTRA."""
+    """The figures of the GAMMA paper, its own model and its re-run of ULTRA, and public runs of other models."""
     raw = tomllib.loads(resources.files(__package__).joinpath("published.toml").read_text("utf-8"))
     source = raw.pop("source")
-    return Published(source=source["text"], corrections=source["corrections"], **raw)
+    reports = {model: Report(**report) for model, report in raw.pop("reports").items()}
+    return Published(source=source["text"], corrections=source["corrections"], reports=reports, **raw)

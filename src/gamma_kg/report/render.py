@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 
 from gamma_kg.errors import ConfigError, did_you_mean
 from gamma_kg.report.html import render_html
-from gamma_kg.report.published import published
+from gamma_kg.report.public_runs import graphs_with, public_models, public_name
+from gamma_kg.report.published import PAPER_MODELS, published
 from gamma_kg.report.runs import Run
-from gamma_kg.report.tables import PAPER_MODELS, Table, report_tables
+from gamma_kg.report.table import Table
+from gamma_kg.report.tables import report_tables
 
 LATEX_SPECIAL = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "−": "$-$", "Δ": r"$\Delta$"}
 LATEX_SPECIAL |= {"…": r"\ldots{}", "<": "$<$", "×": r"$\times$"}
@@ -65,6 +67,12 @@ def render_csv(runs: Sequence[Run]) -> str:
             figures = published().results[graph][model]
             values = [figures.get(metric, "") for metric in CSV_METRICS]
             writer.writerow([f"{model} (paper)", graph, _group(runs, graph), *values, *[""] * len(more)])
+    at_hand = sorted({dataset for run in runs for dataset in run.results})
+    for model in public_models(at_hand):
+        for graph in graphs_with(model, at_hand):
+            figures = published().reports[model].results[graph]
+            values = [figures.get(metric, "") for metric in CSV_METRICS]
+            writer.writerow([public_name(model), graph, _group(runs, graph), *values, *[""] * len(more)])
     return stream.getvalue()
 
 

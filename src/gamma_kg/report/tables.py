@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from gamma_kg.analysis.halflinks import STRATA
 from gamma_kg.analysis.patterns import PATTERNS
 from gamma_kg.data.catalog import catalog
 from gamma_kg.evaluation.metrics import bootstrap_interval
-from gamma_kg.report.compare import compare, compare_queries
-from gamma_kg.report.published import published
+from gamma_kg.report.comparisons import comparison_table
+from gamma_kg.report.public_runs import public_cells, public_models, public_sources, public_table
+from gamma_kg.report.published import PAPER_MODELS, published
 from gamma_kg.report.runs import (
     Run,
     common_graphs,
@@ -23,22 +22,9 @@ from gamma_kg.report.runs import (
     runs_with_strata,
     stratum_results,
 )
+from gamma_kg.report.table import GROUP_TITLES, Table, interval_text, mean_text, number_text
 
-GROUP_TITLES = {"inductive-er": "inductive e,r", "inductive-e": "inductive e", "transductive": "transductive"}
-GROUP_TITLES |= {"total": "total"}
 METRICS = ("mrr", "hits@10")
-PAPER_MODELS = ("ULTRA", "GAMMA")
-
-
-@dataclass(frozen=True)
-class Table:
-    """Cells are text; the first column names the row."""
-
-    name: str
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    note: str = ""
 
 
 def report_tables(runs: Sequence[Run]) -> list[Table]:
@@ -46,6 +32,7 @@ def report_tables(runs: Sequence[Run]) -> list[Table]:
     tables = [
         group_table(runs),
         interval_table(runs),
+        public_table(runs),
         comparison_table(runs),
         leakage_table(runs),
         baseline_table(runs),
@@ -53,7 +40,13 @@ def report_tables(runs: Sequence[Run]) -> list[Table]:
         strata_table(runs, "halflink", STRATA),
         graph_table(runs),
     ]
-    return [table for table in tables if table.rows]
+    return [_filled(table) for table in tables if table.rows]
+
+
+def _filled(table: Table) -> Table:
+    """The table without columns that are empty in every row."""
+    used = [i for i in range(len(table.columns)) if any(row[i] for row in table.rows)]
+    return replace(table, columns=[table.columns[i] for i in used], rows=[[row[i] for i in used] for row in table.rows])
 
 
 def group_table(runs: Sequence[Run]) -> Table:
@@ -65,11 +58,11 @@ def group_table(runs: Sequence[Run]) -> Table:
     rows = []
     if groups["total"]:
         for run in runs:
-            cells = [[_mean(run.values(graphs, m)) for m in ("mrr", "hits@10")] for graphs in groups.values()]
+            cells = [[mean_text(run.values(graphs, m)) for m in ("mrr", "hits@10")] for graphs in groups.values()]
             rows.append([run.name, *(cell for pair in cells for cell in pair)])
         for model in PAPER_MODELS:
             means = [
-                _mean([published().results[g][model][m] for g in graphs])
+                mean_text([published().results[g][model][m] for g in graphs])
                 for graphs in groups.values()
                 for m in ("mrr", "hits@10")
             ]
@@ -95,51 +88,23 @@ def interval_table(runs: Sequence[Run]) -> Table:
     groups = {group: graphs for group, graphs in paper_groups(common_graphs(runs)).items() if len(graphs) > 1}
     columns = ["model", *(f"{GROUP_TITLES[group]} ({len(graphs)})" for group, graphs in groups.items())]
     rows = [
-        [run.name, *(_interval(bootstrap_interval(run.values(graphs))) for graphs in groups.values())]
+        [run.name, *(interval_text(bootstrap_interval(run.values(graphs))) for graphs in groups.values())]
         for run in runs
         if groups
     ]
     return Table("intervals", "95 % intervals of mean MRR", columns, rows, "Bootstrap over graphs, 10,000 draws.")
 
 
-def comparison_table(runs: Sequence[Run]) -> Table:
-    """Every run against every other, and against the published columns."""
-    rows = []
-    for first, second in combinations(runs, 2):
-        graphs = common_graphs([first, second])
-        if not graphs:
-            continue
-        missing = Path()
-        paths = [[run.ranks.get(g, missing) for g in graphs] for run in (first, second)]
-        over_queries = compare_queries(*paths)
-        cells = _comparison(first.name, second.name, first.values(graphs), second.values(graphs))
-        more = ["", ""] if over_queries is None else [f"{over_queries[0]:,}", _interval(over_queries[1], sign=True)]
-        rows.append([*cells, *more])
-    for run in runs:
-        graphs = [g for g in common_graphs([run]) if g in published().results]
-        for model in PAPER_MODELS:
-            theirs = [published().results[g][model]["mrr"] for g in graphs]
-            if graphs:
-                rows.append([*_comparison(run.name, f"{model} (paper)", run.values(graphs), theirs), "", ""])
-    columns = ["first − second", "graphs", "wins", "ties", "losses", "mean ΔMRR", "95 % interval", "Wilcoxon p"]
-    columns += ["queries", "interval over queries"]
-    note = (
-        "MRR per graph, graphs that either was trained on left out. A difference below 0.0005 is a tie: published "
-        "figures have three decimals. The first interval draws graphs, the second queries inside each graph."
-    )
-    return Table("comparisons", "Paired comparison", columns, rows, note)
-
-
 def leakage_table(runs: Sequence[Run]) -> Table:
     groups = {name: graphs for name, graphs in leakage_groups(common_graphs(runs), runs).items() if graphs}
     columns = ["model", *(f"{name} ({len(graphs)})" for name, graphs in groups.items())]
-    rows = [[run.name, *(_mean(run.values(graphs)) for graphs in groups.values())] for run in runs if groups]
+    rows = [[run.name, *(mean_text(run.values(graphs)) for graphs in groups.values())] for run in runs if groups]
     for model in PAPER_MODELS if groups else ():
         cells = []
         for graphs in groups.values():
             reported = [g for g in graphs if g in published().results]
             more = "" if len(reported) == len(graphs) else f" ({len(reported)})"
-            cells.append(_mean([published().results[g][model]["mrr"] for g in reported]) + more)
+            cells.append(mean_text([published().results[g][model]["mrr"] for g in reported]) + more)
         rows.append([f"{model} (paper), same graphs", *cells])
     note = (
         "Mean MRR, by the training graphs of the models shown. Test triples of related families occur in a training "
@@ -180,7 +145,7 @@ def strata_table(runs: Sequence[Run], by: str, strata: Sequence[str]) -> Table:
         for found in entries.values():
             queries = sum(entry["queries"] for entry in found)
             pooled = sum(entry["mrr"] * entry["queries"] for entry in found) / queries if queries else math.nan
-            cells += [_mean([entry["mrr"] for entry in found]), _number(pooled)]
+            cells += [mean_text([entry["mrr"] for entry in found]), number_text(pooled)]
         cells += [f"{paper[model][stratum]['mrr']:.3f}" if stratum in paper[model] else "" for model in paper]
         rows.append(cells)
     title = {"pattern": "By relation pattern", "halflink": "By half-links"}[by]
@@ -200,6 +165,8 @@ def graph_table(runs: Sequence[Run]) -> Table:
     for run in runs:
         columns += [f"{run.name} MRR", "fair", "H@10"]
     columns += [f"{model} (paper) {metric}" for model in PAPER_MODELS for metric in ("MRR", "H@10")]
+    others = public_models(graphs)
+    columns += [f"{model} MRR" for model in others]
     rows = []
     for graph in graphs:
         own: list[str] = []
@@ -208,11 +175,13 @@ def graph_table(runs: Sequence[Run]) -> Table:
         paper = published().results.get(graph, {})
         theirs = [f"{paper[m][k]:.3f}" if m in paper else "" for m in PAPER_MODELS for k in ("mrr", "hits@10")]
         group = next(run.results[graph]["group"] for run in runs if graph in run.results)
-        rows.append([graph, GROUP_TITLES.get(group, group), *own, *theirs])
+        rows.append([graph, GROUP_TITLES.get(group, group), *own, *theirs, *public_cells(graph, others)])
         if graph in catalog() and catalog()[graph].ultra_task == "tail":
             tails = [cell for run in runs for cell in _tail_cells(run.results.get(graph))]
-            rows.append([f"{graph}, tails", "", *tails, *[""] * len(theirs)])
+            rows.append([f"{graph}, tails", "", *tails, *[""] * len(theirs), *public_cells(graph, others, tails=True)])
     note = "MRR and H@10 with ties against the model, as published; fair: ties shared. * a sample of the test triples."
+    if others:
+        note += " " + public_sources(others)
     return Table("graphs", "Every graph", columns, rows, note)
 
 
@@ -236,27 +205,5 @@ def _tail_cells(result: Any) -> list[str]:
     return [f"{result['tail']['mrr']:.3f}{mark}", "", f"{result['tail']['hits@10']:.3f}{mark}"]
 
 
-def _comparison(first: str, second: str, ours: Sequence[float], theirs: Sequence[float]) -> list[str]:
-    c = compare(ours, theirs)
-    p_value = "< 0.0001" if c.p_value < 0.0001 else f"{c.p_value:.4f}"
-    counts = [str(n) for n in (c.graphs, c.wins, c.ties, c.losses)]
-    return [f"{first} − {second}", *counts, f"{c.mean_difference:+.4f}", _interval(c.interval, sign=True), p_value]
-
-
 def _fair(run: Run, graph: str) -> float:
     return float(run.results[graph]["fair"]["mrr"])
-
-
-def _mean(values: Sequence[float]) -> str:
-    return _number(sum(values) / len(values)) if values else ""
-
-
-def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.3f}"
-
-
-def _interval(interval: tuple[float, float], sign: bool = False) -> str:
-    if math.isnan(interval[0]):
-        return ""
-    low, high = (f"{end:+.3f}" if sign else f"{end:.3f}" for end in interval)
-    return f"{low} … {high}"

@@ -6,7 +6,9 @@ Axioms come with the graph's report (`data/ontology.py`) by IRI. Some properties
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +27,10 @@ SUBCLASS = RDFS + "subClassOf"
 # Relations by which a thing has a type, and a type a wider one; IRIs, and the usual names where there are none.
 TYPES = {RDF + "type", "rdf:type", "type", "a", "instance of", "instance_of", "P31", "is instance of"}
 WIDER = {SUBCLASS, "rdfs:subClassOf", "subclass of", "subclass_of", "P279", "is a", "is_a", "isa", "hypernym"}
-ACYCLIC = {SUBCLASS, RDFS + "subPropertyOf", SKOS + "broader", SKOS + "narrower", OBO + "BFO_0000050"}
+ACYCLIC = {SUBCLASS, RDFS + "subPropertyOf", SKOS + "broader", SKOS + "narrower"}
+ACYCLIC |= {OBO + "BFO_0000050", OBO + "BFO_0000051"}
+# By name, in OBO files and tables: parts and wholes have no cycles as long as no fact closes one.
+PARTS = {"part of", "part_of", "has part", "has_part", "partOf", "hasPart", "isPartOf"}
 # A domain or range counts against a candidate only where the graph keeps to it.
 MIN_KEPT_TO = 0.9
 MIN_FILLERS = 2
@@ -40,7 +45,8 @@ class Axioms:
         self.types = [r for name, r in relation_ids.items() if name in TYPES]
         self.wider = [r for name, r in relation_ids.items() if name in WIDER]
         self.acyclic = {r for name, r in relation_ids.items() if name in ACYCLIC}
-        self.kinds: dict[str, set[int]] = {}
+        self.parts = {r for name, r in relation_ids.items() if re.split("[#/]", name)[-1] in PARTS}
+        self.kinds = declared_kinds(kg)
         self.ends: dict[int, int] = {}  # slot → class that its fillers belong to
         self.disjoint: dict[int, set[int]] = {}
         for kind, first, second in () if kg.report is None else kg.report.axioms:
@@ -54,8 +60,6 @@ class Axioms:
                     a, b = kg.entity_id(first), kg.entity_id(second)
                     self.disjoint.setdefault(a, set()).add(b)
                     self.disjoint.setdefault(b, set()).add(a)
-            elif first in relation_ids:
-                self.kinds.setdefault(kind, set()).add(relation_ids[first])
         self.is_blank = _blank(kg)
         self.members = lru_cache(maxsize=256)(self._members)
         self.excluded = lru_cache(maxsize=256)(self._excluded)
@@ -101,9 +105,21 @@ class Axioms:
         return is_typed & ~inside
 
 
+def declared_kinds(kg: KnowledgeGraph) -> dict[str, set[int]]:
+    """Kinds of properties (asymmetric, functional …) that an ontology declares, with the direct relations of each."""
+    axioms = () if kg.report is None else kg.report.axioms
+    relation_ids = {kg.relations.identifier(r): r for r in range(kg.num_relations)} if axioms else {}
+    kinds: dict[str, set[int]] = {}
+    for kind, first, _ in axioms:
+        if kind not in ("domain", "range", "disjoint") and first in relation_ids:
+            kinds.setdefault(kind, set()).add(relation_ids[first])
+    return kinds
+
+
 def _blank(kg: KnowledgeGraph) -> BoolArray | None:
     """Entities that are blank nodes, (N,); None if names are plain or there are none."""
-    if not getattr(kg.entities, "has_terms", False) or kg.path is not None:
+    if not kg.entities.has_terms:
         return None
-    blank = np.array([kg.entities.identifier(i).startswith("_:") for i in range(kg.num_entities)], dtype=bool)
+    identifiers = chain.from_iterable(kg.entities.identifier_batches())
+    blank = np.fromiter((name.startswith("_:") for name in identifiers), dtype=bool, count=kg.num_entities)
     return blank if blank.any() else None

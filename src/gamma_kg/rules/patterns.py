@@ -29,10 +29,12 @@ BoolArray = NDArray[np.bool_]
 
 # "Never": the exceptions seen are slips (this share of the facts at most), and the bound leaves no room for more.
 MAX_SLIPS = 0.002
-MAX_REVERSED = 0.04
-MAX_LOOPS = 0.04
+MAX_REVERSED = 0.02
 MAX_CYCLIC = 0.04
 MAX_SEVERAL = 0.01
+# A loop is its own reverse: where no fact holds both ways, loops are out as well; where some do, loops need more proof.
+MAX_LOOPS = 0.04
+MAX_LOOPS_OF_BOTH_WAYS = 0.01
 MIN_SYMMETRIC = 0.8
 
 
@@ -61,7 +63,8 @@ class Patterns:
 
     @cached_property
     def is_irreflexive(self) -> BoolArray:
-        return _never(self.loops, self.facts, MAX_LOOPS)
+        one_way = _never(self.loops, self.facts, MAX_LOOPS) & self.is_never_symmetric
+        return one_way | _never(self.loops, self.facts, MAX_LOOPS_OF_BOTH_WAYS)
 
     @cached_property
     def is_acyclic(self) -> BoolArray:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, fact_of, inverse_of, is_inverse
 from gamma_kg.rules.bounds import at_least
+from gamma_kg.rules.large import SampledRules
 from gamma_kg.rules.rules import rules_of
 
 IntArray = NDArray[np.int64]
@@ -52,7 +53,7 @@ class ReasonFinder:
 
     def __init__(self, kg: KnowledgeGraph) -> None:
         self._kg = kg
-        self._is_symmetric = rules_of(kg).patterns.is_symmetric
+        self._rules = rules_of(kg)
         self._supports: dict[tuple[int, ...], tuple[int, int]] = {}
 
     def find(self, head: int, relation: int, tail: int, limit: int = 5) -> list[Reason]:
@@ -130,7 +131,7 @@ class ReasonFinder:
     def _one_way(self, slot: int) -> int:
         """A symmetric relation is the same whichever way it is read."""
         direct = direct_of(slot, self._kg.num_relations)
-        return direct if self._is_symmetric[direct] else slot
+        return direct if self._rules.is_symmetric(direct) else slot
 
     def _link_support(self, relation: int, slot: int) -> tuple[int, int]:
         key = (relation, slot)
@@ -157,6 +158,8 @@ class ReasonFinder:
 
     def _pairs(self, slot: int) -> IntArray:
         """(from, to) of the facts of a relation id, a bounded number of them."""
+        if isinstance(self._rules, SampledRules):
+            return self._rules.sample.pairs(slot, MAX_THINGS, MAX_FACTS)
         kg, direct = self._kg, direct_of(slot, self._kg.num_relations)
         parts, size = [], 0
         for block in kg.triple_blocks():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -28,11 +29,8 @@ from gamma_kg.rules.slots import Slots
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
-# Beyond this an answer would wait for minutes until all facts have been looked through.
-MOST_FACTS = 5_000_000
-
-# Beyond so many facts only what a sample shows counts: all of them would take minutes and gigabytes.
-MAX_TRIPLES = 10_000_000
+# Beyond so many facts rules come from a sample (rules/large.py): no answer waits until all of them were looked through.
+MOST_FACTS = 2_000_000
 
 
 class Rules:
@@ -74,8 +72,8 @@ class Rules:
         blocked[self._answers(source, relation)] = False
         return blocked
 
-    def without(self, source: int, relation: int) -> Tensor:
-        """The same as ids, int64."""
+    def without(self, source: int, relation: int, best: Callable[[int], Tensor] | None = None) -> Tensor:
+        """The same as ids, int64; `best` is for graphs that are too large to look at all candidates."""
         return torch.from_numpy(np.flatnonzero(self.blocked(source, relation)))
 
     def why_not(self, source: int, relation: int, answer: int) -> str | None:
@@ -113,16 +111,28 @@ class Rules:
         known = self._answers(source, relation)
         if not len(known):
             return None
-        single = "one tail per head" if relation < self.num_relations else "one head per tail"
+        single = "one head per tail" if is_inverse(relation, self.num_relations) else "one tail per head"
         name, thing = self.relations[self.direct(relation)], self.entities[source]
         found = f"{thing} has {self.entities[int(known[0])]} already"
         return f"{found}, and {name} has {single} ({self._several(relation)})"
+
+    def describe(self, direct: int) -> list[str]:
+        """What is known of a relation, in words, each with its count."""
+        return self.patterns.describe(direct)
+
+    def is_symmetric(self, direct: int) -> bool:
+        return bool(self.patterns.is_symmetric[direct])
+
+    def has_loops(self, direct: int) -> bool:
+        """Whether a fact of the relation links a thing with itself."""
+        return bool(self.patterns.loops[direct])
 
     def is_never_symmetric(self, direct: int) -> bool:
         return bool(self.patterns.is_never_symmetric[direct]) or self.axioms.says("asymmetric", direct)
 
     def is_acyclic(self, direct: int) -> bool:
-        return bool(self.patterns.is_acyclic[direct]) or direct in self.axioms.acyclic
+        is_part = direct in self.axioms.parts and not self.patterns.cyclic[direct]
+        return bool(self.patterns.is_acyclic[direct]) or direct in self.axioms.acyclic or is_part
 
     def is_irreflexive(self, direct: int) -> bool:
         declared = self.axioms.says("irreflexive", direct) or self.axioms.says("asymmetric", direct)
@@ -162,9 +172,9 @@ class Rules:
 
     def _several(self, slot: int) -> str:
         patterns, direct = self.patterns, self.direct(slot)
-        if slot < self.num_relations:
-            return f"{_of(patterns.heads_several[direct], patterns.heads[direct])} have several"
-        return f"{_of(patterns.tails_several[direct], patterns.tails[direct])} have several"
+        if is_inverse(slot, self.num_relations):
+            return f"{_of(patterns.tails_several[direct], patterns.tails[direct])} have several"
+        return f"{_of(patterns.heads_several[direct], patterns.heads[direct])} have several"
 
     def _excluding_role(self, slot: int, entity: int) -> str | None:
         if not self.slots.excluded(slot)[entity]:
@@ -176,7 +186,7 @@ class Rules:
         return f"{self._role(worst)}, as {self.entities[entity]} is, is {self._role(slot)} in {seen} cases"
 
     def _role(self, slot: int) -> str:
-        end = "head" if slot < self.num_relations else "tail"
+        end = "tail" if is_inverse(slot, self.num_relations) else "head"
         return f"a {end} of {self.relations[self.direct(slot)]}"
 
     def _answers(self, source: int, relation: int) -> IntArray:
@@ -191,13 +201,8 @@ def rules_of(kg: KnowledgeGraph) -> Rules | SampledRules:
     """The rules of a graph, found once and kept as long as the graph."""
     with _lock:
         if kg not in _found:
-            _found[kg] = Rules(kg) if kg.num_triples <= MAX_TRIPLES else SampledRules(kg)
+            _found[kg] = Rules(kg) if kg.num_triples <= MOST_FACTS else SampledRules(kg)
         return _found[kg]
-
-
-def are_sought(kg: KnowledgeGraph) -> bool:
-    """Whether rules are looked for: finding them reads the whole graph, which one answer must not wait for."""
-    return kg.num_triples <= MOST_FACTS
 
 
 def _of(count: float, of: float) -> str:

@@ -10,6 +10,7 @@ likely to be missing: the slot fits and is empty, or is filled and commonly has 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,11 +75,7 @@ class Slots:
     def excluding_roles(self, slot: int) -> tuple[FloatArray, NDArray[np.bool_]]:
         """How many fillers of every slot fill this one too, and which slots rule it out, (S,)."""
         both = self._filled.T @ (self.count(slot) > 0).astype(np.float64)
-        usual = self._fillers / max(self.num_entities, 1)
-        excludes = at_most(both, self._fillers) <= MAX_SHARED_ROLE
-        excludes &= at_most(both, np.full_like(both, self._fillers[slot])) <= MAX_LIFT * usual
-        excludes[slot] = False
-        return both, excludes
+        return both, excludes(slot, both, self._fillers, self.num_entities)
 
     def roles(self, entity: int) -> NDArray[np.int64]:
         """The slots that an entity fills."""
@@ -90,8 +87,8 @@ class Slots:
 
     def _excluded(self, slot: int) -> NDArray[np.bool_]:
         """Entities with a role whose many players never fill the slot, (N,)."""
-        _, excludes = self.excluding_roles(slot)
-        return np.asarray((self._filled @ excludes.astype(np.float64) > 0) & (self.count(slot) == 0))
+        _, is_excluding = self.excluding_roles(slot)
+        return np.asarray((self._filled @ is_excluding.astype(np.float64) > 0) & (self.count(slot) == 0))
 
     def _fits(self, slot: int) -> NDArray[np.bool_]:
         """Entities seen in the slot, and those of the type of its fillers, (N,)."""
@@ -107,15 +104,53 @@ class Slots:
         has_more = float((fillers > 1).sum() / (len(fillers) + DOUBT))
         return np.where(count > 0, has_more, self.fit(slot))
 
+    def promising(self, slot: int, among: NDArray[np.int64] | None) -> tuple[NDArray[np.int64], FloatArray]:
+        """Entities worth asking for the slot, and how much; of all, unless some are given."""
+        worth = self.worth(slot)
+        sources = np.flatnonzero(worth >= MIN_WORTH)
+        if among is not None:
+            sources = sources[np.isin(sources, among)]
+        return sources, worth[sources]
 
-def choose_queries(kg: KnowledgeGraph, slots: Slots, relations: NDArray[np.int64]) -> NDArray[np.int64]:
+    def counts(self, slot: int, entity: NDArray[np.int64]) -> FloatArray:
+        """How often each entity fills the slot."""
+        return self.count(slot)[entity]
+
+    def fits_of(self, slot: int, entity: NDArray[np.int64]) -> FloatArray:
+        return self.fit_of(slot)[entity]
+
+    def worth_of(self, slot: int, entity: NDArray[np.int64]) -> FloatArray:
+        return self.worth(slot)[entity]
+
+    def are_fit(self, slot: int, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return self.fits(slot)[entity]
+
+
+def excludes(slot: int, both: FloatArray, fillers: FloatArray, num_entities: int) -> NDArray[np.bool_]:
+    """Which slots rule this one out, (S,), if so many of their fillers fill `both`."""
+    usual = fillers / max(num_entities, 1)
+    found = at_most(both, fillers) <= MAX_SHARED_ROLE
+    found &= at_most(both, np.full_like(both, fillers[slot])) <= MAX_LIFT * usual
+    found[slot] = False
+    return found
+
+
+class Promising(Protocol):
+    """Slots that say of whom it is worth asking for them."""
+
+    def promising(self, slot: int, among: NDArray[np.int64] | None) -> tuple[NDArray[np.int64], FloatArray]:
+        """Entities worth asking for the slot, and how much; of all that are known of, unless some are given."""
+
+
+def choose_queries(
+    kg: KnowledgeGraph, slots: Promising, relations: NDArray[np.int64], among: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
     """Queries (source, relation id) of the given relations in both directions, most promising first, [n, 2]."""
     asked: list[NDArray[np.int64]] = []
     promise: list[NDArray[np.float64]] = []
     for slot in np.concatenate([relations, inverse_of(relations, kg.num_relations)]).tolist():
-        worth = slots.worth(slot)
-        sources = np.flatnonzero(worth >= MIN_WORTH)
+        sources, worth = slots.promising(slot, among)
         asked.append(np.stack([sources, np.full(len(sources), slot)], axis=1))
-        promise.append(worth[sources])
+        promise.append(worth)
     order = np.argsort(-np.concatenate(promise), kind="stable")
     return np.concatenate(asked)[order]

@@ -37,7 +37,7 @@ def create_app(service: Service, *, host: str = "127.0.0.1", token: str | None =
     )
     figures = Figures(service)
     problems.install(app)
-    for group in (graphs, questions, jobs):
+    for group in (questions, graphs, jobs):  # routes are tried in this order, and questions come most often
         app.include_router(group.routes(service))
 
     @app.get("/healthz", include_in_schema=False)

@@ -1,4 +1,4 @@
-"""Tools for assistants over the Model Context Protocol: find entities, predict, explain, missing facts, neighbours.
+"""Tools for assistants over the Model Context Protocol: find names, predict, ask, explain, missing facts, neighbours.
 
 Results are small and in names, because a model reads them. An error is a sentence that says what to do, as everywhere.
 """
@@ -18,7 +18,7 @@ from pydantic import Field
 from gamma_kg.complete import Completion
 from gamma_kg.errors import DataError, GammaError
 from gamma_kg.explain.text import path_text
-from gamma_kg.serve import views
+from gamma_kg.serve import schemas, views
 from gamma_kg.serve.hosted import HostedGraph
 from gamma_kg.serve.service import Service, Wanted
 
@@ -43,7 +43,7 @@ def create_server(service: Service) -> MCPServer[Any]:
         "gamma", version=version("gamma-kg"), instructions=f"{INSTRUCTIONS} Graphs here: {held}.", log_level="WARNING"
     )
     tools = _Tools(service)
-    for tool in (tools.find_entity, tools.predict, tools.explain, tools.missing_facts, tools.neighbours):
+    for tool in (tools.find_entity, tools.predict, tools.ask, tools.explain, tools.missing_facts, tools.neighbours):
         server.add_tool(_in_words(tool), name=tool.__name__, description=tool.__doc__)
     return server
 
@@ -118,6 +118,42 @@ class _Tools:
                 {"fact": [f.head, f.relation, f.tail], "score_falls_by": round(f.drop, 2), "then_rank": f.rank}
                 for f in found.facts
             ],
+        }
+
+    async def ask(
+        self,
+        question: Annotated[
+            str,
+            Field(
+                max_length=schemas.MAX_QUESTION,
+                description="SELECT ?x WHERE { <A> <relation> ?y . ?y <relation 2> ?x }: triples, "
+                "UNION, MINUS, FILTER NOT EXISTS, ^p, p/q; names as find_entity gives them, between < and >.",
+            ),
+        ],
+        top_k: Annotated[int, Field(ge=1, le=50)] = 5,
+        only_new: Annotated[bool, Field(description="Leave out what follows from the graph as it is.")] = False,
+        graph: Graph = None,
+    ) -> dict[str, Any]:
+        """Answer a question with several conditions, in SPARQL with one variable; missing links are predicted.
+
+        Each answer says whether it follows from the graph without prediction, the best entity for every other
+        variable, and its steps: facts the graph holds (known) or predicted ones. Call explain for a predicted step.
+        """
+        found = await self._service.ask(self._graph(graph), question, top_k=top_k, only_new=only_new)
+        return {
+            "answers": [
+                {
+                    "name": a.name,
+                    "probability": round(a.probability, 4),
+                    "follows": a.follows,
+                    "bindings": a.bindings,
+                    "steps": [
+                        {"fact": [s.head, s.relation, s.tail], "known": s.known, "probability": round(s.probability, 4)}
+                        for s in a.steps
+                    ],
+                }
+                for a in found
+            ]
         }
 
     async def missing_facts(

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from gamma_kg.explain.neighbourhood_picture import FactGroup
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import direct_of, inverse_of, is_inverse
 
 # Relations that say what something is, by their last word, in the spellings of the common vocabularies.
 TYPE_WORDS = ("type", "instance of", "instanceof", "instance_of", "is a", "isa", "is_a", "a", "p31")
@@ -49,8 +50,8 @@ def groups_of(kg: KnowledgeGraph, entity: int, shown: int) -> list[FactGroup]:
             continue
         kind = int(edges.group_type[group])
         others = edges.neighbour[first : min(last, first + shown)].tolist()
-        is_head = kind < kg.num_relations
-        relation = kg.relations[kind if is_head else kind - kg.num_relations]
+        is_head = not is_inverse(kind, kg.num_relations)
+        relation = kg.relations[direct_of(kind, kg.num_relations)]
         found.append(FactGroup(relation, is_head, last - first, tuple(kg.entities[i] for i in others)))
     return found
 
@@ -68,8 +69,8 @@ def facts_of(kg: KnowledgeGraph, entity: int, offset: int, limit: int) -> list[E
         if low >= high:
             continue
         kind = int(edges.group_type[group])
-        is_head = kind < kg.num_relations
-        relation = kg.relations[kind if is_head else kind - kg.num_relations]
+        is_head = not is_inverse(kind, kg.num_relations)
+        relation = kg.relations[direct_of(kind, kg.num_relations)]
         for other in edges.neighbour[low:high].tolist():
             ends = (name, kg.entities[other]) if is_head else (kg.entities[other], name)
             found.append(EntityFact(ends[0], relation, ends[1], is_head))
@@ -114,7 +115,7 @@ class Types:
                 return mask
         entity = kg.entity_id(type_name)
         for relation in self.relations:
-            mask[kg.answers(entity, relation + kg.num_relations)] = True
+            mask[kg.answers(entity, inverse_of(relation, kg.num_relations))] = True
         return mask
 
     def _ends(self, relation: int, column: int) -> Tensor:

@@ -20,6 +20,8 @@ class Limits(FrozenConfig):
     """Questions in one call."""
     steps: int = Field(20, ge=1)
     """Relations to follow in one question with several steps."""
+    explained: int = Field(10, ge=1)
+    """Answers of such a question whose steps are explained in one call."""
     results: int = Field(1000, ge=1)
     """Answers of one question, names of one search, facts of one job."""
     jobs: int = Field(16, ge=1)
@@ -28,8 +30,6 @@ class Limits(FrozenConfig):
     """Graphs held at once, those of the command line included."""
     facts: int = Field(2_000_000, ge=1)
     """Facts of an uploaded graph."""
-    memory: str | None = None
-    """For scoring, as in `gamma predict --memory`."""
     batch: int = Field(64, ge=1)
     """Questions answered together; 1 switches batching off."""
     batch_ms: float = Field(2.0, ge=0)

@@ -9,18 +9,23 @@ import difflib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gamma_kg.data.vocabulary import Names
+from gamma_kg.graph.store.names import StoredNames
 
 END = "\n"
 SMALL = 200_000  # names up to which all are kept in one string
 # Of more matches than this the best connected are not looked for.
 LOOKED_AT = 2000
 FUZZY_FROM = 3  # characters
+FEW = 3  # names that fit as typed, from which on nothing misspelt is looked for
 FUZZY_LEAST = 0.6
+LONGEST_SLIP = 40
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789 -_.:/"
 
 
 def fold(name: str) -> str:
@@ -31,7 +36,7 @@ def fold(name: str) -> str:
 
 
 class LargeNameSearch:
-    """The same for names by the million, or on disk: from the start of the name, or misspelt."""
+    """The same for names by the million, or on disk: from the start, one slip of the pen away, alike, or anywhere."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -40,9 +45,30 @@ class LargeNameSearch:
         wanted = text.strip()
         found = dict.fromkeys([wanted] if wanted and wanted in self._names else [])
         found.update(dict.fromkeys(self._names.search(wanted, limit)))
-        if len(found) < limit and len(wanted) >= FUZZY_FROM:
-            found.update(dict.fromkeys(self._names.nearest(wanted, min(limit, 5))))
+        for more, least in ((self._slips, FEW), (self._names.nearest, FEW), (self._holding, limit)):
+            if len(wanted) >= FUZZY_FROM and len(found) < least:
+                found.update(dict.fromkeys(more(wanted, limit)))
         return [self._names.id(name) for name in found][:limit]
+
+    def _slips(self, wanted: str, limit: int) -> list[str]:
+        """Names that are one letter away, each looked up by its hash: the number of names does not matter."""
+        if len(wanted) > LONGEST_SLIP:
+            return []
+        return list(islice((name for name in one_slip_away(wanted) if name in self._names), limit))
+
+    def _holding(self, wanted: str, limit: int) -> list[str]:
+        return self._names.holding(wanted, limit) if isinstance(self._names, StoredNames) else []
+
+
+def one_slip_away(text: str) -> Iterator[str]:
+    """What one meant who typed a letter too many, two in the wrong order, a wrong one, or left one out."""
+    for start in dict.fromkeys((text, text[:1].swapcase() + text[1:])):
+        yield start
+        cuts = [(start[:i], start[i:]) for i in range(len(start) + 1)]
+        yield from (left + right[1:] for left, right in cuts if right)
+        yield from (left + right[1] + right[0] + right[2:] for left, right in cuts if len(right) > 1)
+        yield from (left + letter + right[1:] for left, right in cuts if right for letter in LETTERS)
+        yield from (left + letter + right for left, right in cuts for letter in LETTERS)
 
 
 class NameSearch:
@@ -68,7 +94,7 @@ class NameSearch:
         for pattern in (END + wanted + END, END + wanted, " " + wanted, wanted):
             if len(found) < limit:
                 found.update(dict.fromkeys(self._by_weight(self._holding(pattern))))
-        if len(found) < limit and len(wanted) >= FUZZY_FROM and len(found) < 3:
+        if len(found) < min(limit, FEW) and len(wanted) >= FUZZY_FROM:
             found.update(dict.fromkeys(self._alike(wanted)))
         return list(found)[:limit]
 

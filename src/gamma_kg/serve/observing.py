@@ -5,6 +5,7 @@ Names and addresses come from anybody: JSON in ASCII lets no line end, no termin
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
@@ -105,10 +106,18 @@ class JsonLines(logging.Formatter):
         return json.dumps(entry)
 
 
+def _is_no_stop(record: logging.LogRecord) -> bool:
+    """False for what a second Ctrl-C leaves: whoever asks for an end at once knows why it came."""
+    kind = record.exc_info[0] if record.exc_info else None
+    is_stop = kind is not None and issubclass(kind, (asyncio.CancelledError, KeyboardInterrupt))
+    return not is_stop and not record.getMessage().rstrip().endswith(("CancelledError", "KeyboardInterrupt"))
+
+
 def set_up_log(level: str, stream: IO[str] | None = None) -> None:
     """Sends the server's and uvicorn's log to stderr as JSON lines."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines())
+    handler.addFilter(_is_no_stop)
     for name in ("gamma_kg.serve", "uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False

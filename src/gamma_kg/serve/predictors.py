@@ -43,5 +43,8 @@ class JobPredictor(Predictor):
             for batch in batches:
                 yield replace(batch, query=batch.query + start)
 
+    def triples(self, kg: KnowledgeGraph, local: Local) -> int | None:
+        return self._predictor.triples(kg, local)
+
     def fingerprint(self) -> str:
         return self._predictor.fingerprint()

@@ -9,6 +9,7 @@ from typing import Literal
 
 from gamma_kg.errors import DataError
 from gamma_kg.io.atomic import write_text
+from gamma_kg.io.lock import FileLock, beside
 
 Triple = tuple[str, str, str]
 Verdict = Literal["accepted", "rejected"]
@@ -21,8 +22,14 @@ class Review:
         self._path = path
         self._lock = threading.Lock()
         self._verdicts: dict[Triple, tuple[Verdict, float | None]] = {}
+        # Two servers would each write what the other does not know of. The lock ends with the process.
+        self._held = None if path is None else FileLock(beside(path), f"the verdicts in {path}").acquire()
         if path is not None and path.exists():
-            self._verdicts = _read(path)
+            try:
+                self._verdicts = _read(path)
+            except BaseException:
+                self.close()
+                raise
 
     def decide(self, fact: Triple, verdict: Verdict | None, probability: float | None = None) -> None:
         """The latest word counts; None takes it back."""
@@ -42,6 +49,11 @@ class Review:
         """Facts with this verdict in the order in which they were decided, and their probability at that time."""
         with self._lock:
             return [(fact, p) for fact, (given, p) in self._verdicts.items() if given == verdict]
+
+    def close(self) -> None:
+        """Nothing more is decided here: another process may go on."""
+        if self._held is not None:
+            self._held.release()
 
     def __len__(self) -> int:
         return len(self._verdicts)

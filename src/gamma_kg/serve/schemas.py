@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 MAX_NAME = 2000
+MAX_QUESTION = 10_000
 
 
 def _readable(name: str) -> str:
@@ -25,6 +26,11 @@ class Record(BaseModel):
     """Unknown fields are refused: a misspelt option must not be silently without effect."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def of(cls, thing: object, **more: Any) -> Self:
+        """The record of a thing that has its fields as attributes, and of `more`."""
+        return cls(**{name: getattr(thing, name) for name in cls.model_fields if name not in more}, **more)
 
 
 class Problem(BaseModel):
@@ -82,7 +88,7 @@ class Group(Record):
     relation: str
     is_head: bool
     count: int
-    others: list[str]
+    others: tuple[str, ...]
 
 
 class Neighbourhood(Record):
@@ -130,29 +136,34 @@ class PredictResponse(Record):
     results: list[Answers]
 
 
+class Condition(Fact):
+    join: Literal["and", "or", "not"] = Field("and", description="or: an alternative to the condition above it.")
+
+
+class Conditions(Record):
+    """Line by line, as on the page; a name with a ? in front is a variable."""
+
+    find: Name = "?x"
+    conditions: list[Condition] = Field(min_length=1, max_length=100)
+
+
 class AskRequest(Record):
-    question: Annotated[str, Field(min_length=1, max_length=10_000), AfterValidator(_readable)] | list[Any] = Field(
-        description="SPARQL (SELECT ?x WHERE { … }) or a nested list of names as in the BetaE files."
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"question": "SELECT ?x { <Kenya> <borders>/<official language> ?x }", "top_k": 3}]
+        },
+    )
+
+    question: (
+        Annotated[str, Field(min_length=1, max_length=MAX_QUESTION), AfterValidator(_readable)] | list[Any] | Conditions
+    ) = Field(
+        description="SPARQL (SELECT ?x WHERE { … }), a nested list of names as in the BetaE files, or conditions."
     )
     top_k: int = Field(10, ge=1)
     only_new: bool = Field(False, description="Leave out answers that follow from the graph as it is.")
-
-
-class AskedStep(Fact):
-    known: bool = Field(description="The graph holds this fact; else it is predicted.")
-    probability: float
-
-
-class AskedAnswer(Record):
-    name: str
-    probability: float
-    follows: bool = Field(description="From the facts of the graph, without prediction.")
-    bindings: dict[str, str] = Field(description="The best entity for every inner variable.")
-    steps: list[AskedStep]
-
-
-class AskResponse(Record):
-    answers: list[AskedAnswer]
+    logic: Literal["product", "godel", "lukasiewicz"] = Field("product", description="How degrees are joined.")
+    why: bool = Field(False, description="Explain each predicted step; for few answers, as it takes a while.")
 
 
 class ExplainRequest(Fact):
@@ -173,7 +184,7 @@ class ExplainedPath(Record):
 
 class KeyFact(Fact):
     drop: float = Field(description="How far the score falls without this fact.")
-    probability: float = Field(description="Of the answer without it.")
+    share: float = Field(description="Of the answer without it, among its rivals.")
     rank: int
 
 
@@ -181,7 +192,7 @@ class KeyPair(Record):
     first: tuple[str, str, str]
     second: tuple[str, str, str]
     drop: float
-    probability: float
+    share: float
     rank: int
 
 
@@ -189,7 +200,8 @@ class Explained(Fact):
     model_config = ConfigDict(extra="allow")
 
     score: float
-    probability: float
+    probability: float = Field(description="As in predictions: fitted to the graph where that was done.")
+    share: float = Field(description="Of the scores of all candidates; what removals are measured by.")
     rank: int
     known: bool
     branch_weights: dict[str, float]
@@ -197,6 +209,24 @@ class Explained(Fact):
     facts: list[KeyFact]
     pairs: list[KeyPair] = Field(description="Two facts that decide together, where no single one does.")
     cause: str = Field(description="What the answer rests on: one fact, two together, many, or none of those tested.")
+
+
+class AskedStep(Fact):
+    known: bool = Field(description="The graph holds this fact; else it is predicted.")
+    probability: float
+    why: Explained | None = Field(description="As /explain says it; only for predicted steps, and only if asked for.")
+
+
+class AskedAnswer(Record):
+    name: str
+    probability: float
+    follows: bool = Field(description="From the facts of the graph, without prediction.")
+    bindings: dict[str, str] = Field(description="The best entity for every inner variable.")
+    steps: list[AskedStep]
+
+
+class AskResponse(Record):
+    answers: list[AskedAnswer]
 
 
 class JobRequest(Record):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -14,7 +14,8 @@ from gamma_kg.errors import DataError, GammaError
 from gamma_kg.explain import Explanation
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.logic.ask import Answer, ask, understood
-from gamma_kg.logic.formula import Along, walk
+from gamma_kg.logic.formula import Along, Formula, walk
+from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.models import NamedModel
 from gamma_kg.predicting.predictor import Prediction, Query
@@ -47,10 +48,15 @@ class Wanted:
 
 
 class Service:
-    """A model, graphs, the thread that answers and the thread that works through jobs."""
+    """A model, graphs, the thread that answers and the thread that works through jobs.
 
-    def __init__(self, model: NamedModel, graphs: HostedGraphs, limits: Limits) -> None:
-        self.model, self.graphs, self.limits = model, graphs, limits
+    `how` says what all answers are computed on: whole graphs or neighbourhoods, with rules or without, in what memory.
+    """
+
+    def __init__(
+        self, model: NamedModel, graphs: HostedGraphs, limits: Limits, how: AnswerOptions | None = None
+    ) -> None:
+        self.model, self.graphs, self.limits, self.how = model, graphs, limits, how or AnswerOptions()
         self._turn = Turn()
         self.thread = ModelThread(
             self._answer, self._turn, size=limits.batch, wait_seconds=limits.batch_ms / 1000, queue=limits.queue
@@ -69,7 +75,7 @@ class Service:
 
     def _note_calibration(self, graph: HostedGraph) -> None:
         """Probabilities that were fitted to this graph at another time count from the start."""
-        kept = self.model.predictor.calibration(graph.kg)
+        kept = self.model.predictor.calibration(graph.kg, self.how.local, self.how.rules)
         graph.calibration = None if kept is None else str(kept)
 
     @property
@@ -86,6 +92,8 @@ class Service:
         self.announce_stop()
         self.jobs.stop(self.limits.grace_seconds)
         self.thread.stop()
+        for graph in self.graphs:
+            graph.review.close()
         self._folder.cleanup()
 
     async def predict(self, graph: HostedGraph, queries: Sequence[Query], wanted: Wanted) -> list[list[Prediction]]:
@@ -121,12 +129,24 @@ class Service:
                     num_paths=paths,
                     num_facts=facts,
                     without=without,
+                    rules=self.how.rules,
+                    local=self.how.local,
+                    memory=self.how.memory,
                 )
             )
         )
 
-    async def ask(self, graph: HostedGraph, question: str | list[Any], *, top_k: int, only_new: bool) -> list[Answer]:
-        """Answers to a question with several steps: SPARQL, or a nested list of names."""
+    async def ask(
+        self,
+        graph: HostedGraph,
+        question: str | list[Any] | Formula,
+        *,
+        top_k: int,
+        only_new: bool = False,
+        logic: str = "product",
+        why: bool = False,
+    ) -> list[Answer]:
+        """Answers to a question with several steps: SPARQL, a nested list of names, or a formula."""
         gamma = self.model.predictor
         if not isinstance(gamma, Gamma):
             raise DataError(f"{self.model.name} can't answer questions with several steps; serve a GAMMA model")
@@ -135,9 +155,11 @@ class Service:
         if steps > self.limits.steps:
             raise DataError(f"a question may have {self.limits.steps} steps here, this one has {steps}")
         top_k = min(top_k, limit or top_k, self.limits.results)
-        return await self.in_time(
-            self.thread.call(lambda: ask(graph.kg, formula, gamma, top_k=top_k, only_new=only_new))
-        )
+        if why and top_k > self.limits.explained:
+            raise DataError(f"reasons are given for {self.limits.explained} answers at once, got top_k {top_k}")
+        options: dict[str, Any] = {"top_k": top_k, "only_new": only_new, "logic": logic, "why": why}
+        options |= {"memory": self.how.memory, "local": self.how.local}
+        return await self.in_time(self.thread.call(lambda: ask(graph.kg, formula, gamma, **options)))
 
     def start_complete(
         self,
@@ -167,7 +189,9 @@ class Service:
                 min_probability=min_probability,
                 budget_seconds=seconds,
                 progress=job.progress,
-                memory=self.limits.memory,
+                rules=self.how.rules,
+                memory=self.how.memory,
+                local=self.how.local,
             )
 
         about = " ".join(
@@ -185,7 +209,8 @@ class Service:
 
         def work(job: Job) -> str:
             predictor = JobPredictor(self.model.predictor, self._turn, job.check)
-            found = str(predictor.calibrate(graph.kg, progress=job.progress))
+            how = self.how
+            found = str(predictor.calibrate(graph.kg, local=how.local, rules=how.rules, progress=job.progress))
             graph.calibration = found
             return found
 
@@ -222,9 +247,8 @@ class Service:
     def _answer(self, key: tuple[HostedGraph, int, bool], queries: Sequence[Query]) -> list[list[Prediction]]:
         graph, top_k, include_known = key
         answers: list[list[Prediction]] = [[] for _ in queries]
-        for position, predictions in self.model.predictor.predict_many(
-            graph.kg, queries, top_k=top_k, include_known=include_known, memory=self.limits.memory
-        ):
+        how = replace(self.how, top_k=top_k, include_known=include_known)
+        for position, predictions in self.model.predictor.predict_many(graph.kg, queries, how):
             answers[position] = predictions
         return answers
 

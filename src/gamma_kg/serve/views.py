@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gamma_kg.complete import Completion
-from gamma_kg.logic.ask import Answer as Asked
+from gamma_kg.logic.conditions import Condition, formula_of_conditions
+from gamma_kg.logic.formula import Formula
 from gamma_kg.predicting.predictor import Prediction
 from gamma_kg.serve import schemas
 from gamma_kg.serve.facts import degree, facts_of, groups_of
@@ -13,6 +14,7 @@ from gamma_kg.serve.hosted import HostedGraph
 from gamma_kg.serve.jobs import Job
 
 NEIGHBOURS_SHOWN = 4
+ANSWER_FIELDS = tuple(schemas.Answer.model_fields)
 
 
 def graph_info(graph: HostedGraph) -> schemas.GraphInfo:
@@ -50,84 +52,38 @@ def entity(graph: HostedGraph, name: str, offset: int, limit: int) -> schemas.En
         identifier=kg.entities.identifier(index),
         degree=degree(kg, index),
         types=graph.types.of(index, limit=8),
-        facts=[
-            schemas.OwnFact(head=f.head, relation=f.relation, tail=f.tail, is_head=f.is_head)
-            for f in facts_of(kg, index, offset, limit)
-        ],
+        facts=[schemas.OwnFact.of(fact) for fact in facts_of(kg, index, offset, limit)],
         offset=offset,
     )
 
 
 def neighbourhood(graph: HostedGraph, name: str, shown: int = NEIGHBOURS_SHOWN) -> schemas.Neighbourhood:
     index = graph.kg.entity_id(name)
-    groups = [
-        schemas.Group(relation=g.relation, is_head=g.is_head, count=g.count, others=list(g.others))
-        for g in groups_of(graph.kg, index, shown)
-    ]
-    return schemas.Neighbourhood(name=graph.kg.entities[index], groups=groups)
+    groups = groups_of(graph.kg, index, shown)
+    return schemas.Neighbourhood(name=graph.kg.entities[index], groups=[schemas.Group.of(group) for group in groups])
 
 
-def asked(found: Asked) -> dict[str, Any]:
-    """As in `schemas.AskedAnswer`."""
-    steps = [
-        {"head": s.head, "relation": s.relation, "tail": s.tail, "known": s.known, "probability": s.probability}
-        for s in found.steps
-    ]
-    return {
-        "name": found.name,
-        "probability": found.probability,
-        "follows": found.follows,
-        "bindings": found.bindings,
-        "steps": steps,
-    }
+def formula(question: schemas.Conditions) -> Formula:
+    """What conditions line by line ask for."""
+    lines = [Condition(c.head, c.relation, c.tail, c.join) for c in question.conditions]
+    return formula_of_conditions(lines, question.find)
 
 
 def answer(prediction: Prediction) -> dict[str, Any]:
     """As in `schemas.Answer`; a plain dict, because thousands of these are made a second."""
-    p = prediction
-    return {
-        "head": p.head,
-        "relation": p.relation,
-        "tail": p.tail,
-        "name": p.name,
-        "probability": p.probability,
-        "score": p.score,
-        "known": p.known,
-        "branch_weights": p.branch_weights,
-        "why_not": p.why_not,
-        "local": p.local,
-    }
+    return {name: getattr(prediction, name) for name in ANSWER_FIELDS}
 
 
 def job_info(job: Job) -> schemas.JobInfo:
-    return schemas.JobInfo(
-        id=job.id,
-        kind=job.kind,
-        graph=job.graph,
-        about=job.about,
-        state=job.state,
-        done=job.done,
-        total=job.total,
-        error=job.error,
-        message=_message(job),
-    )
+    return schemas.JobInfo.of(job, message=_message(job))
 
 
 def proposals(graph: HostedGraph, job: Job) -> list[schemas.Proposal]:
     """The facts that a job found, with what a person thinks of them."""
     if not isinstance(job.result, Completion):
         return []
-    return [
-        schemas.Proposal(
-            head=f.head,
-            relation=f.relation,
-            tail=f.tail,
-            probability=f.probability,
-            score=f.score,
-            verdict=graph.review.verdict((f.head, f.relation, f.tail)),
-        )
-        for f in job.result.facts
-    ]
+    verdict = graph.review.verdict
+    return [schemas.Proposal.of(f, verdict=verdict((f.head, f.relation, f.tail))) for f in job.result.facts]
 
 
 def _message(job: Job) -> str | None:

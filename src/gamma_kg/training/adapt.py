@@ -81,8 +81,18 @@ def hide_twice(triples: IntArray, rng: np.random.Generator) -> HiddenTwice:
     return HiddenTwice(*(triples[part == number] for number in range(3)))
 
 
-def adapt_config(num_triples: int, minutes: float) -> TrainConfig:
-    """The recipe: small steps, an average of the weights, a look at the watched facts ten times in all."""
+def adapt_config(num_triples: int, minutes: float, steps: int | None = None) -> TrainConfig:
+    """The recipe: small steps, an average of the weights, a look at the watched facts ten times in all.
+
+    A number of steps instead of minutes makes a run that comes out the same on a slow and on a fast day.
+    """
+    if steps is not None:
+        by_clock = adapt_config(num_triples, 1.0)
+        often = max(1, steps // 10)
+        return by_clock.with_options(
+            minutes=None, steps=steps, validate_minutes=0, checkpoint_minutes=0, validate_steps=often,
+            checkpoint_steps=often,
+        )  # fmt: skip
     return TrainConfig(
         graphs=("own",),
         phases=(one_graph_phase(num_triples),),
@@ -110,6 +120,7 @@ def adapt(
     kg: KnowledgeGraph,
     *,
     minutes: float = 5.0,
+    steps: int | None = None,
     folder: str | Path | None = None,
     resume: bool = False,
     name: str = "own",
@@ -117,11 +128,14 @@ def adapt(
     watch: Sequence[Watch] = (),
     config: TrainConfig | None = None,
 ) -> Adapted:
-    """Adapt a model to a graph; `folder` keeps the run, so that it can be taken up again with `resume`."""
+    """Adapt a model to a graph; `folder` keeps the run, so that it can be taken up again with `resume`.
+
+    `steps` instead of `minutes` bounds training by what is done, not by the clock: the result can be made again.
+    """
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="gamma-adapt-") as place:
-            return _adapt(gamma, kg, RunFolder(place), False, minutes, name, seed, watch, config, keep=False)
-    return _adapt(gamma, kg, RunFolder(folder), resume, minutes, name, seed, watch, config, keep=True)
+            return _adapt(gamma, kg, RunFolder(place), False, minutes, steps, name, seed, watch, config, keep=False)
+    return _adapt(gamma, kg, RunFolder(folder), resume, minutes, steps, name, seed, watch, config, keep=True)
 
 
 def _adapt(
@@ -130,6 +144,7 @@ def _adapt(
     folder: RunFolder,
     resume: bool,
     minutes: float,
+    steps: int | None,
     name: str,
     seed: int,
     watch: Sequence[Watch],
@@ -143,7 +158,7 @@ def _adapt(
     watched, judged = (
         Split(parts.train, hidden, everything, kg.entities, kg.relations) for hidden in (parts.watched, parts.judged)
     )
-    config = config or adapt_config(len(parts.train), minutes)
+    config = config or adapt_config(len(parts.train), minutes, steps)
     trainer = Trainer(
         config,
         [graph],
@@ -158,7 +173,11 @@ def _adapt(
     verdict = judge(gamma.model, best.build(), judged)
     made: dict[str, Any] = {
         **best.provenance,
-        "adapted": {**describe_home(kg, name), "judged": verdict.to_dict(), "minutes": minutes},
+        "adapted": {
+            **describe_home(kg, name),
+            "judged": verdict.to_dict(),
+            **({"minutes": minutes} if steps is None else {"steps": steps}),
+        },
     }
     adapted = Gamma(best.build(), made) if verdict.is_better else gamma
     path = folder.path / "adapted.safetensors" if keep else None

@@ -85,12 +85,25 @@ class Batch:
 
 
 def make_batch(
-    graph: PreparedGraph, size: int, negatives: int | str, max_answers: int, rng: np.random.Generator
+    graph: PreparedGraph,
+    size: int,
+    negatives: int | str,
+    max_answers: int,
+    rng: np.random.Generator,
+    asked_about: IntArray | None = None,
 ) -> Batch:
-    """Random facts as queries, the first half asking for tails, the others for heads; their edges are removed."""
-    drawn = rng.choice(len(graph.triples), size=size, replace=len(graph.triples) < size)
-    head, relation, tail = graph.triples[drawn].T
+    """Random facts as queries, the first half asking for tails, the others for heads; their edges are removed.
+
+    Where some entities are `asked_about`, all queries start at them, and ask in whichever direction that gives.
+    """
     asks_head = np.arange(size) >= (size + 1) // 2
+    if asked_about is None:
+        drawn = rng.choice(len(graph.triples), size=size, replace=len(graph.triples) < size)
+    else:
+        row, end = np.nonzero(np.isin(graph.triples[:, [0, 2]], asked_about))
+        chosen = rng.choice(len(row), size=size, replace=len(row) < size)
+        drawn, asks_head = row[chosen], end[chosen] == 1
+    head, relation, tail = graph.triples[drawn].T
     source = np.where(asks_head, tail, head)
     asked = np.where(asks_head, inverse_of(relation, graph.num_relations), relation)
     answer = np.where(asks_head, head, tail)

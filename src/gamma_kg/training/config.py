@@ -32,6 +32,10 @@ class Phase(FrozenConfig):
     """Up to so many answers of a query are taken out of the graph together and count as right."""
     graph_weights: tuple[float, ...] | None = None
     """How often each training graph is drawn; in proportion to their triples when None."""
+    walk_chance: float = Field(0.0, ge=0, le=1)
+    """Share of the pieces that grow as the neighbourhoods of local answers do, around the entities asked about."""
+    walk_triples: tuple[int, int] = (2000, 20_000)
+    """Bounds of the facts of such a neighbourhood; drawn log-uniformly."""
     entities: tuple[int, int] = (300, 2000)
     """Bounds of a subgraph's size; drawn log-uniformly."""
     max_triples: int = Field(20_000, ge=1)
@@ -51,7 +55,7 @@ class Phase(FrozenConfig):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for name in ("entities", "seeds", "neighbours"):
+        for name in ("entities", "walk_triples", "seeds", "neighbours"):
             low, high = getattr(self, name)
             if not 1 <= low <= high:
                 raise ValueError(f"{name}: bounds must be 1 or more and in order, got {low}, {high}")
@@ -86,6 +90,10 @@ class TrainConfig(FrozenConfig):
     """Binary cross-entropy with self-adversarial weights, or a softmax of each answer against the wrong ones."""
     adversarial_temperature: float = Field(1.0, ge=0)
     """τ of the weights of wrong answers in "bce"; 0 weighs them equally."""
+    teachers: tuple[str, ...] = ()
+    """Weights whose mean score is imitated: names such as gamma-1, or checkpoints. None when empty."""
+    teacher_share: float = Field(0.5, ge=0, le=1)
+    """How much the distance to the teachers weighs beside the loss of the right answers."""
     entropy_weight: float = Field(0.01, ge=0)
     """β: how much the entropy of the branch weights is rewarded. Not given by the paper."""
 

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
+import torch
 
-from gamma_kg.graph.sampling import RuleWorlds, TrainingGraph
+from gamma_kg.graph.sampling import IntArray, RuleWorlds, Subgraph, TrainingGraph, piece_of
+from gamma_kg.graph.starts import Starts
+from gamma_kg.kernels.growth import grow as walk
 from gamma_kg.training.batch import Batch, PreparedGraph, make_batch
 from gamma_kg.training.config import Phase
 
@@ -54,15 +57,32 @@ class GraphDrawer:
         chosen_graph = self.graphs[chosen]
         if phase.sampler == "full" and isinstance(chosen_graph, TrainingGraph):
             graph = self._whole_graph(chosen, chosen_graph)
+            asked = None
         else:
-            piece = chosen_graph.sample(phase.subgraph, rng)
+            piece, asked = self._piece(chosen, phase, rng)
             graph = PreparedGraph.build(
                 piece.triples, piece.num_entities, piece.num_relations, piece.hidden, self.relation_graph
             )
         return [
-            make_batch(graph, phase.batch_size, phase.negatives, phase.max_answers, rng)
+            make_batch(graph, phase.batch_size, phase.negatives, phase.max_answers, rng, asked)
             for _ in range(phase.batches_per_draw)
         ]
+
+    def _piece(self, chosen: int, phase: Phase, rng: np.random.Generator) -> tuple[Subgraph, IntArray | None]:
+        """A piece of a graph, and the entities to ask about; None: any."""
+        graph = self.graphs[chosen]
+        if not phase.walk_chance or rng.random() >= phase.walk_chance or not isinstance(graph, TrainingGraph):
+            return graph.sample(phase.subgraph, rng), None
+        low, high = np.log(phase.walk_triples)
+        count = int(rng.integers(phase.seeds[0], phase.seeds[1] + 1))
+        starts = np.unique(graph.triples[rng.integers(graph.num_triples, size=count)][:, rng.choice([0, 2])])
+        around = Starts(torch.from_numpy(starts), None, torch.tensor([0, len(starts)]))
+        near = walk(self._whole_graph(chosen, graph).edges, around, round(float(np.exp(rng.uniform(low, high)))))
+        is_member = np.zeros(graph.num_entities, dtype=bool)
+        is_member[near.entity_N.numpy()] = True
+        piece = piece_of(graph, is_member, phase.subgraph, rng)
+        asked = np.flatnonzero(np.isin(piece.entity, starts))
+        return piece, asked if len(asked) else None
 
     def _whole_graph(self, chosen: int, graph: TrainingGraph) -> PreparedGraph:
         with self._lock:

@@ -73,6 +73,7 @@ class Trainer:
         folder: RunFolder,
         *,
         model: GammaModel | None = None,
+        teacher: GammaModel | None = None,
         validate: Validate | None = None,
         watch: Sequence[Watch] = (),
         processes: Processes | None = None,
@@ -83,6 +84,7 @@ class Trainer:
         self.device = choose_device(config.device)
         torch.manual_seed(config.seed)
         self.model = (model or GammaModel(config.gamma_config)).to(self.device).train()
+        self.teacher = None if teacher is None else teacher.to(self.device).eval().requires_grad_(False)
         self.average = copy.deepcopy(self.model).eval() if config.ema_decay else self.model
         self.wrapped = self.processes.wrap(self.model)
         self.optimizer = torch.optim.AdamW(
@@ -158,7 +160,7 @@ class Trainer:
             torch.manual_seed(_mixed_seed(config.seed, self.processes.number, count.batches))
             is_last = part + 1 == config.accumulate
             with nullcontext() if is_last else self.processes.hold_gradients(self.wrapped):
-                loss, entropy = batch_loss(self.wrapped, batch, config)
+                loss, entropy = batch_loss(self.wrapped, batch, config, self.teacher)
                 self._check_finite(loss, batch, "loss")
                 (loss / config.accumulate).backward()
             count.loss_sum += loss.item()

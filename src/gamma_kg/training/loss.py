@@ -27,6 +27,15 @@ def softmax_loss(score_BC: Tensor, right_BC: Tensor, wrong_BC: Tensor) -> Tensor
     return _masked_mean(F.softplus(rivals_B1 - score_BC), right_BC).mean()
 
 
+def teacher_loss(score_BC: Tensor, taught_BC: Tensor, counted_BC: Tensor) -> Tensor:
+    """How far the shares that a model gives the candidates that count are from a teacher's: KL(teacher ‖ model)."""
+    least = torch.finfo(score_BC.dtype).min  # a query without any such candidate has nothing to learn: 0
+    own_BC, taught_BC = (
+        scores.masked_fill(~counted_BC, least).log_softmax(-1) for scores in (score_BC, taught_BC.to(score_BC.dtype))
+    )
+    return (taught_BC.exp() * (taught_BC - own_BC) * counted_BC).sum(-1).mean()
+
+
 def branch_entropy(weight_BCK: Tensor, counted_BC: Tensor) -> Tensor:
     """Entropy of the branch weights: mean over the candidates that count, then over the queries."""
     entropy_BC = -(weight_BCK * weight_BCK.clamp_min(1e-9).log()).sum(-1)

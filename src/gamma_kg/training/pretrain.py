@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gamma_kg.errors import ConfigError
 from gamma_kg.machine.processes import join_processes
+from gamma_kg.nn.ensemble import GammaEnsemble
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
@@ -28,11 +29,14 @@ def run_config(
         described = provenance(graphs)
         if config.init is not None:
             described["init"] = load_one(config.init).provenance
+        if config.teachers:
+            described["teachers"] = [load_one(name).provenance for name in config.teachers]
         trainer = Trainer(
             config,
             [named.graph for named in graphs],
             folder,
             model=initial_model(config),
+            teacher=mean_of_teachers(config),
             validate=validate,
             watch=watchers(config, folder) if processes.is_first else (),
             processes=processes,
@@ -53,3 +57,21 @@ def initial_model(config: TrainConfig) -> GammaModel | None:
         if wanted != checkpoint.config:
             raise ConfigError(f"init: {config.init} holds another model than the config asks for ({config.model})")
     return checkpoint.build()
+
+
+def mean_of_teachers(config: TrainConfig) -> GammaModel | None:
+    """The models that are imitated as one that gives the mean of their scores; None where there are none."""
+    checkpoints = [load_one(name) for name in config.teachers]
+    if not checkpoints:
+        return None
+    wanted = config.gamma_config.relation_graph
+    if wanted == "pairs":
+        checkpoints = [checkpoint.with_pairs() for checkpoint in checkpoints]
+    for name, checkpoint in zip(config.teachers, checkpoints, strict=True):
+        if checkpoint.config.relation_graph != wanted:
+            raise ConfigError(
+                f"teachers: {name} reads the graph of relations {checkpoint.config.relation_graph!r}, "
+                f"the model {wanted!r}: add model_options.relation_graph={checkpoint.config.relation_graph!r}"
+            )
+    models = [checkpoint.build() for checkpoint in checkpoints]
+    return models[0] if len(models) == 1 else GammaEnsemble(models)

@@ -25,7 +25,17 @@ from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.errors import TrainingError
 
 # What makes two runs different runs. Budget, phases, rates and what is watched may change on the way.
-FIXED = ("model", "model_options", "graphs", "loss", "adversarial_temperature", "seed", "accumulate")
+FIXED = (
+    "model",
+    "model_options",
+    "graphs",
+    "loss",
+    "teachers",
+    "teacher_share",
+    "adversarial_temperature",
+    "seed",
+    "accumulate",
+)
 CHECKPOINT_NAME = re.compile(r"step-(\d+)(\.ema)?\.safetensors")
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from gamma_kg.io.atomic import write_text
 from gamma_kg.nn.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from gamma_kg.nn.model import GammaModel
@@ -29,7 +31,12 @@ class Candidate:
 
 
 def validate_checkpoints(
-    folder: RunFolder, validate: Validate, *, last: int = 0, on_candidate: Callable[[Candidate], None] | None = None
+    folder: RunFolder,
+    validate: Validate,
+    *,
+    last: int = 0,
+    device: torch.device | str = "cpu",
+    on_candidate: Callable[[Candidate], None] | None = None,
 ) -> list[Candidate]:
     """Every saved checkpoint (raw and averaged; of the `last` steps only, where given), oldest first."""
     paths = folder.checkpoints()
@@ -39,7 +46,7 @@ def validate_checkpoints(
         raise TrainingError(f"{folder.path} has no checkpoints to choose from")
     found: list[Candidate] = []
     for path in paths:
-        found.append(Candidate(path, dict(validate(load_checkpoint(path).build()))))
+        found.append(Candidate(path, dict(validate(load_checkpoint(path).build().to(device)))))
         if on_candidate is not None:
             on_candidate(found[-1])
     return found

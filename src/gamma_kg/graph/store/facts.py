@@ -15,8 +15,9 @@ from torch import Tensor
 from gamma_kg.data.options import ReadReport
 from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.facts import direct_blocks
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.graph.inverse import inverse_types, is_inverse
+from gamma_kg.graph.inverse import inverse_types
 from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.graph.store.layout import AnyArray, ArrayFolder, Header, check_arrays
 from gamma_kg.graph.store.names import StoredNames
@@ -51,11 +52,7 @@ class StoredFacts:
         return torch.cat(blocks) if blocks else torch.empty(0, 3, dtype=torch.long)
 
     def blocks(self, size: int) -> Iterator[Tensor]:
-        """A triple is an edge of a relation that is no inverse; so about half of each block of edges are triples."""
-        for start in range(0, self.edges.num_edges, 2 * size):
-            node, type_, neighbour = self.edges.slice(start, min(start + 2 * size, self.edges.num_edges))
-            is_direct = ~is_inverse(type_, self._header.num_relations)
-            yield torch.stack((node[is_direct], type_[is_direct], neighbour[is_direct]), dim=1)
+        return direct_blocks(self.edges, self._header.num_relations, size)
 
     def fingerprint(self) -> str:
         """From the hashes of the edges that the header holds."""

@@ -97,6 +97,10 @@ class StoredNames(Names):
     def search(self, prefix: str, limit: int = 10) -> list[str]:
         return self._order.starting_with(prefix, limit)
 
+    def holding(self, part: str, limit: int = 10) -> list[str]:
+        """The first names, by their ids, that hold this part anywhere."""
+        return [self[i] for i in self._table.holding(part, limit)]
+
     def nearest(self, name: str, limit: int = 3) -> list[str]:
         return self._order.near(name, limit)
 

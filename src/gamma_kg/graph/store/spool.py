@@ -9,7 +9,7 @@ chunk-7.triples.bin       int32 [n, 3] in local numbers
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,13 +28,12 @@ KINDS = ("entity", "relation")
 class Spool(TripleEncoder):
     """Takes what readers give an encoder, and writes it to a folder chunk by chunk."""
 
-    can_drop = False  # it is on disk already
-
     def __init__(self, folder: Path, *, first_chunk: int = 0, position: int = 0, num_triples: int = 0) -> None:
         super().__init__()
         self.folder, self.num_chunks, self.position, self.num_triples = folder, first_chunk, position, num_triples
         self._waiting: list[tuple[pl.Series, pl.Series, pl.Series]] = []
         self._num_waiting = 0
+        self._first_own = first_chunk  # chunks before it belong to a store that is added to, or to an earlier run
 
     def add(self, heads: pl.Series, relations: pl.Series, tails: pl.Series) -> None:
         if len(heads):
@@ -81,6 +80,30 @@ class Spool(TripleEncoder):
         self.num_triples += self._write_triples(triples)
         self.position += most
         self.num_chunks += 1
+        self._first_own = self.num_chunks
+
+    def drop(self, things: Collection[str], properties: Collection[str]) -> None:
+        """As for any encoder, chunk by chunk; what came from a store stays as it is."""
+        self.flush()
+        for number in range(self._first_own, self.num_chunks):
+            files = {kind: self.folder / f"chunk-{number}.{kind}.0.parquet" for kind in KINDS}
+            names = {kind: pl.read_parquet(path) for kind, path in files.items()}
+            path = self.folder / f"chunk-{number}.triples.bin"
+            triples = np.fromfile(path, dtype="<i4").reshape(-1, 3)
+            is_gone = names["entity"]["name"].is_in(list(things)).to_numpy()
+            is_unwanted = names["relation"]["name"].is_in(list(properties)).to_numpy()
+            kept = triples[~(is_gone[triples[:, [0, 2]]].any(axis=1) | is_unwanted[triples[:, 1]])]
+            if len(kept) == len(triples):
+                continue
+            for kind, columns in zip(KINDS, ([0, 2], [1]), strict=True):
+                used, renumbered = np.unique(kept[:, columns], return_inverse=True)
+                kept[:, columns] = renumbered.reshape(-1, len(columns))
+                left = names[kind][used].with_columns(local=pl.arange(len(used), dtype=pl.Int32))
+                with disk_errors(files[kind]):
+                    left.write_parquet(files[kind], compression="lz4", statistics=False)
+            with disk_errors(path):
+                np.ascontiguousarray(kept, dtype="<i4").tofile(path)
+            self.num_triples -= len(triples) - len(kept)
 
     def _numbered(self, names: pl.Series, kind: str) -> NDArray[np.int32]:
         is_first = names.is_first_distinct()

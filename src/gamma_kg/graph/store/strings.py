@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gamma_kg.graph.store.layout import AnyArray, ArrayFolder
+from gamma_kg.graph.store.scan import holding
 
 BATCH_STRINGS = 1 << 18
 BASE = np.uint64(0x9E3779B97F4A7C15)
@@ -38,6 +39,10 @@ class StringTable:
 
     def batches(self, size: int = BATCH_STRINGS) -> Iterator[list[str]]:
         return (self.slice(start, min(start + size, len(self))) for start in range(0, len(self), size))
+
+    def holding(self, part: str, limit: int) -> list[int]:
+        """Positions of the first strings that hold this part."""
+        return holding(self._offset, self._content, part, limit)
 
     def hashes(self, size: int = BATCH_STRINGS) -> Iterator[NDArray[np.uint64]]:
         """The hash of every string, in batches."""

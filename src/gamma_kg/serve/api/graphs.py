@@ -49,8 +49,9 @@ def routes(service: Service) -> APIRouter:
         return Response(status_code=204)
 
     @api.get("/graphs/{graph}/entities", responses=responses(404, 422))
-    async def find_entities(graph: str, q: Text = "", limit: Limit = 10) -> list[schemas.NamedEntity]:
+    def find_entities(graph: str, q: Text = "", limit: Limit = 10) -> list[schemas.NamedEntity]:
         """Entities whose name begins with, contains or resembles a text, best first."""
+        # In a thread of its own: a search through millions of names must not hold up the others.
         return views.found_entities(service.graphs[graph], q, min(limit, most))
 
     @api.get("/graphs/{graph}/relations", responses=responses(404, 422))

@@ -116,11 +116,12 @@ def _ended(job: Job) -> Job:
 async def _events(service: Service, job: Job) -> AsyncIterator[bytes]:
     last, silence = "", 0.0
     while True:
+        is_last = job.has_ended or service.is_stopping  # looked at first, so that the end is always told
         shown = json.dumps(views.job_info(job).model_dump())
         if shown != last:
             last, silence = shown, 0.0
             yield f"event: progress\ndata: {shown}\n\n".encode()
-        if job.has_ended or service.is_stopping:
+        if is_last:
             yield b"event: end\ndata: {}\n\n"
             return
         await asyncio.sleep(LOOK_SECONDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 from fastapi import APIRouter, Response
 
@@ -39,11 +40,17 @@ def routes(service: Service) -> APIRouter:
         responses=responses(400, 404, 413, 422, 429, 503),
     )
     async def ask(graph: str, request: schemas.AskRequest) -> Response:
-        """Answers to a question with several steps, with the best entity for every variable."""
+        """Answers to a question with several steps, with the best entity for every variable and all steps."""
+        question = request.question
         found = await service.ask(
-            service.graphs[graph], request.question, top_k=request.top_k, only_new=request.only_new
+            service.graphs[graph],
+            views.formula(question) if isinstance(question, schemas.Conditions) else question,
+            top_k=request.top_k,
+            only_new=request.only_new,
+            logic=request.logic,
+            why=request.why,
         )
-        body = {"answers": [views.asked(answer) for answer in found]}
+        body = {"answers": [asdict(answer) for answer in found]}
         return Response(json.dumps(body, ensure_ascii=False).encode(), media_type="application/json")
 
     async def explained(graph: str, request: schemas.ExplainRequest) -> Explanation:

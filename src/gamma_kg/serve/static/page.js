@@ -37,6 +37,7 @@ class Completion {
   }
 
   async look() {
+    if (this.input.value.startsWith("?")) return; // a variable, where a form takes one
     const number = ++this.asked;
     const address = `/v1/graphs/${encodeURIComponent(graph)}/${this.kind}?limit=8&q=${encodeURIComponent(this.input.value)}`;
     const answer = await fetch(address);

@@ -1,0 +1,95 @@
+"""The server at a full queue for a long time: every caller is answered or told to come later, and memory stays flat."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from campaign.jobs import prepare
+from campaign.killed_server import Server
+from campaign.killing import commands
+from campaign.lines import Effort, Line
+
+QUEUE, CALLERS = 16, 48
+ALLOWED = (200, 429)
+# What may be taken after the first third: caches fill up to their bounds.
+MAY_GROW_MB = 32
+
+
+def full_queue(folder: Path, effort: Effort) -> Iterator[Line]:
+    line = Line("load: a full queue, memory flat")
+    if not effort.wants(line.name):
+        return
+    prepare(folder / "start")
+    with commands() as zygote:
+        server = Server(zygote, folder / "start", "--queue", str(QUEUE), "--seconds", "60", graph="demo")
+        graph = server.call("/v1/graphs")["graphs"][0]["id"]
+        entities = [row["name"] for row in server.call(f"/v1/graphs/{graph}/entities?limit=1000")]
+        relations = [row["name"] for row in server.call(f"/v1/graphs/{graph}/relations?limit=1000")]
+        answers, memory = _press(server, graph, entities, relations, 60 * effort.load_minutes)
+        line.tried = sum(answers.values())
+        line.wrong = [f"{count} answers with {code}" for code, count in answers.items() if code not in ALLOWED]
+        line.expect(answers[429] > 0, "the queue was never full")
+        third = len(memory) // 3
+        before, after = max(memory[:third] or [0.0]), max(memory[third:] or [0.0])
+        line.expect(after <= before + MAY_GROW_MB, f"memory grew from {before:.0f} to {after:.0f} MB")
+        line.expect(server.end() == 0, f"ended badly: {server.said[-300:]}")
+        line.expect("Traceback" not in server.said, server.said[-300:])
+        line.remark = (
+            f"{effort.load_minutes:g} minutes, {CALLERS} callers, {answers[200]:,} answers, {answers[429]:,} told to "
+            f"come later; {before:.0f} MB at most in the first third, {after:.0f} MB after it"
+        )
+    yield line
+
+
+def _press(
+    server: Server, graph: str, entities: list[str], relations: list[str], seconds: float
+) -> tuple[Counter[object], list[float]]:
+    """Codes of all answers, and the server's memory every few seconds."""
+    answers: Counter[object] = Counter()
+    counting, end = threading.Lock(), time.monotonic() + seconds
+
+    def call(number: int) -> None:
+        rng, address = random.Random(number), urlsplit(server.address)
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=120)
+        while time.monotonic() < end:
+            query = {rng.choice(("head", "tail")): rng.choice(entities), "relation": rng.choice(relations)}
+            try:
+                connection.request(
+                    "POST", f"/v1/graphs/{graph}/predict", json.dumps({"queries": [query]}),
+                    {"Content-Type": "application/json"},
+                )  # fmt: skip
+                answer = connection.getresponse()
+                answer.read()
+                code: object = answer.status
+            except (OSError, http.client.HTTPException) as error:
+                code = type(error).__name__
+                connection.close()
+            with counting:
+                answers[code] += 1
+            if code == 429:
+                time.sleep(rng.uniform(0, 0.2))
+
+    callers = [threading.Thread(target=call, args=(number,)) for number in range(CALLERS)]
+    for caller in callers:
+        caller.start()
+    memory: list[float] = []
+    while time.monotonic() < end:
+        time.sleep(min(5.0, seconds / 12))
+        memory.append(_resident(server.process.pid))
+    for caller in callers:
+        caller.join()
+    return answers, memory
+
+
+def _resident(process: int) -> float:
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
+    return int(found[1]) / 1024 if found else 0.0

@@ -1,0 +1,98 @@
+"""What GAMMA is built from and what it ships: the lock, the licences, an archive that builds, a wheel that repeats."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from campaign.lines import Effort, Line
+
+ROOT = Path(__file__).resolve().parents[2]
+# Tests that need nothing but the package and what lies in the archive.
+TESTED = ("tests/io", "tests/graph", "tests/nn", "tests/kernels/test_propagate.py", "tests/kernels/test_native.py")
+
+
+def supply(folder: Path, effort: Effort) -> Iterator[Line]:
+    line = Line("supply: every package is locked by hash")
+    if effort.wants(line.name):
+        yield _locked(line)
+    line = Line("supply: licences are listed")
+    if effort.wants(line.name):
+        words = [sys.executable, str(ROOT / "scripts" / "licences.py"), "--check"]
+        done = subprocess.run(words, capture_output=True, text=True)
+        line.expect(done.returncode == 0, done.stderr.strip())
+        yield line
+    if effort.is_short:
+        return
+    names = "supply: two wheels are the same", "supply: tests of the source archive"
+    if any(effort.wants(name) for name in names):
+        yield from _built(*map(Line, names), folder)
+
+
+def _locked(line: Line) -> Line:
+    lock = (ROOT / ".ci" / "requirements.lock").read_text() + (ROOT / ".ci" / "torch.lock").read_text()
+    entry = r"(?m)^(\S+)==(\S+)((?:[ \\\n]+--hash=sha256:[0-9a-f]{64})*)"
+    locked = {_name(name): (version, hashes) for name, version, hashes in re.findall(entry, lock)}
+    for text in (ROOT / "constraints.txt").read_text().splitlines():
+        if "==" in text and not text.startswith("#"):
+            name, _, version = text.strip().partition("==")
+            found = locked.get(_name(name))
+            line.expect(
+                found is not None and found[0] == version and "sha256" in found[1], f"{text}: locked as {found}"
+            )
+    for name, (version, hashes) in locked.items():
+        line.expect("sha256:" in hashes, f"{name} {version} has no hash")
+    return line
+
+
+def _name(package: str) -> str:
+    return re.sub(r"[-_.]+", "-", package).lower()
+
+
+def _built(same: Line, tested: Line, folder: Path) -> Iterator[Line]:
+    """The source archive, unpacked in two places with other names, gives the same wheel twice; its tests pass."""
+    environment = os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}
+    done = _build("--sdist", ROOT, folder / "archive", environment)
+    archives = list((folder / "archive").glob("*.tar.gz"))
+    if done or not archives:
+        same.expect(False, f"no source archive: {done}")
+        yield same
+        return
+    wheels, places = [], [folder / "one", folder / "another-place"]
+    for place in places:
+        with tarfile.open(archives[0]) as archive:
+            archive.extractall(place, filter="data")
+        source = next(place.iterdir())
+        done = _build("--wheel", source, place / "wheel", environment)
+        same.expect(not done, f"no wheel: {done}")
+        wheels += list((place / "wheel").glob("*.whl"))
+    same.expect(len(wheels) == 2 and wheels[0].read_bytes() == wheels[1].read_bytes(), f"wheels differ: {wheels}")
+    yield same
+    source, target = next(path for path in places[0].iterdir() if path.name != "wheel"), folder / "installed"
+    shutil.unpack_archive(wheels[0], target, "zip")
+    done_ = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTED], cwd=source, text=True,
+        capture_output=True, env=os.environ | {"PYTHONPATH": str(target), "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    passed = re.search(r"(\d+) passed", done_.stdout)
+    tested.tried = int(passed[1]) if passed else 0
+    tested.expect(done_.returncode == 0, f"exit code {done_.returncode}: {done_.stdout[-500:]}")
+    where = [sys.executable, "-c", "import gamma_kg; print(gamma_kg.__file__)"]
+    found = subprocess.run(where, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(target)}).stdout
+    tested.expect(found.startswith(str(target)), f"what was tested is {found}")
+    yield tested
+
+
+def _build(kind: str, source: Path, out: Path, environment: dict[str, str]) -> str:
+    """Builds without fetching anything; what was said in the end where it failed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "build", kind, "--no-isolation", "--outdir", str(out), str(source)],
+        capture_output=True, text=True, env=environment, cwd=out.parent,
+    )  # fmt: skip
+    return "" if done.returncode == 0 else (done.stdout + done.stderr)[-600:] or "failed"

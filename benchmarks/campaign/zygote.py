@@ -1,0 +1,156 @@
+"""Starts commands of gamma without paying for the imports each time: one process imports, and forks for each command.
+
+What is forked is a whole process with a session of its own that runs the command line; it can be killed like any other.
+Starting Python takes longer than most small jobs, and 200 kills would be an hour of imports. Some kills still go to
+processes that are started the usual way, so that imports are hit too.
+
+`Zygote` is the campaign's side; run as a program this file is the process that forks. They talk in JSON, a line each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+IMPORTS = (
+    "torch", "polars", "gamma_kg.cli", "gamma_kg.predicting.gamma", "gamma_kg.predicting.models",
+    "gamma_kg.complete.proposals", "gamma_kg.evaluation.benchmark", "gamma_kg.evaluation.store",
+    "gamma_kg.training.pretrain", "gamma_kg.training.finetune", "gamma_kg.training.adapt", "gamma_kg.data.download",
+    "gamma_kg.graph.store.index", "gamma_kg.serve.app", "gamma_kg.serve.run", "gamma_kg.serve.service",
+)  # fmt: skip
+
+
+# Threads that polars starts when it is imported, to tidy up; a fork goes well without them.
+HARMLESS = {"python", "jemalloc_bg_thd", "polars-ooc-clea"}
+
+
+class Child:
+    """A forked command; used like subprocess.Popen."""
+
+    def __init__(self, zygote: Zygote, pid: int, said: Path) -> None:
+        self.pid, self.returncode, self._zygote, self._said = pid, None, zygote, said
+
+    returncode: int | None
+    peak_mb: float = 0.0
+    cpu_seconds: float = 0.0
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            self.returncode, self.peak_mb, self.cpu_seconds = self._zygote.ask({"poll": self.pid})
+        return self.returncode
+
+    def wait(self, timeout: float = 900) -> int:
+        end = time.monotonic() + timeout
+        while self.poll() is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired("gamma", timeout)
+            time.sleep(0.01)
+        assert self.returncode is not None
+        return self.returncode
+
+    def communicate(self, timeout: float = 900) -> tuple[str, str]:
+        self.wait(timeout)
+        return "", self.said()
+
+    def said(self) -> str:
+        return self._said.read_text(errors="replace")
+
+    def kill(self) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+class Zygote:
+    """The process that has imported everything. `start` is a new command of gamma."""
+
+    def __init__(self) -> None:
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        self._process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        self._folder = tempfile.TemporaryDirectory(prefix="gamma-faults-said-")
+        self._number = 0
+        if not self.ask({"ready": True}):
+            raise RuntimeError("imports start threads: nothing can be forked")
+
+    def ask(self, request: dict[str, Any]) -> Any:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def start(self, arguments: Sequence[str], folder: Path, environment: dict[str, str]) -> Child:
+        self._number += 1
+        said = Path(self._folder.name, f"{self._number}")
+        said.touch()
+        changes = {name: value for name, value in environment.items() if os.environ.get(name) != value}
+        words = {"words": list(arguments), "folder": str(folder), "environment": changes, "said": str(said)}
+        return Child(self, self.ask({"start": words}), said)
+
+    def close(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+        self._folder.cleanup()
+
+
+def serve() -> dict[str, Any] | None:
+    """Answers requests. In the child it returns what to run; in the parent it ends with the input."""
+    for line in iter(sys.stdin.readline, ""):
+        request = json.loads(line)
+        answer: Any = None
+        if "ready" in request:
+            answer = _threads() <= HARMLESS
+        elif "start" in request:
+            answer = os.fork()
+            if answer == 0:
+                return dict(request["start"])
+        elif "poll" in request:
+            pid, status, used = os.wait4(request["poll"], os.WNOHANG)
+            code = os.waitstatus_to_exitcode(status) if pid else None
+            answer = code, used.ru_maxrss / 1024, used.ru_utime + used.ru_stime
+        print(json.dumps(answer), flush=True)
+    return None
+
+
+def _threads() -> set[str]:
+    return {task.read_text().strip() for task in Path("/proc/self/task").glob("*/comm")} - {Path(sys.executable).name}
+
+
+def become(command: dict[str, Any]) -> None:
+    """The forked process turns into the command."""
+    os.setsid()
+    os.chdir(command["folder"])
+    os.environ.update(command["environment"])
+    nothing, said = os.open(os.devnull, os.O_RDWR), os.open(command["said"], os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    shown = os.environ.get("GAMMA_FAULTS_STDOUT", os.devnull)
+    told = os.open(shown, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+    for number, file in ((0, nothing), (1, told), (2, said)):
+        os.dup2(file, number)
+    sys.argv = ["gamma", *command["words"]]
+
+
+if __name__ == "__main__":
+    import importlib
+
+    for name in IMPORTS:
+        importlib.import_module(name)
+    todo = serve()
+    if todo is not None:
+        become(todo)
+        if "GAMMA_FAULTS_SERVER" in os.environ:
+            from fetch_program import use_server
+
+            use_server()
+        from gamma_kg.__main__ import main
+
+        main()

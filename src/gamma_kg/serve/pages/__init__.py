@@ -1,0 +1,28 @@
+"""The pages for people: made on the server from templates; each has an address and works without script."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse
+from fastapi.staticfiles import StaticFiles
+
+from gamma_kg.serve.pages import asking, entrance, finding, looking, questions
+from gamma_kg.serve.pages.rendering import renderer
+from gamma_kg.serve.security import Token
+from gamma_kg.serve.service import Service
+
+
+def install(app: FastAPI, service: Service, token: Token) -> None:
+    """Adds all pages to the app."""
+    render = renderer(service, token.is_wanted)
+    app.mount("/static", StaticFiles(directory=str(files("gamma_kg.serve") / "static")), name="static")
+
+    def problem_page(request: Request, status: int, title: str, detail: str) -> HTMLResponse:
+        return render(request, "problem.html", status, heading=title, detail=detail)
+
+    app.state.render_problem = problem_page
+    app.include_router(entrance.routes(service, render, token, app.openapi))
+    for group in (looking, asking, questions, finding):
+        app.include_router(group.routes(service, render))

@@ -1,0 +1,66 @@
+"""Templates: how values are shown, and what every page is given.
+
+All names go through the templates' escaping, and what can't be seen in them is made visible (`io/shown.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import Query, Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup, escape
+
+from gamma_kg.io.shown import shown
+from gamma_kg.serve import schemas
+from gamma_kg.serve.service import Service
+
+Render = Callable[..., HTMLResponse]
+# An empty field of a form means that nothing was given.
+Given = Annotated[str, Query(max_length=schemas.MAX_NAME)]
+
+
+def address(path: str, **parameters: Any) -> str:
+    """A path with its query; what is None or empty is left out."""
+    given = {name: value for name, value in parameters.items() if value not in (None, "", [], ())}
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
+
+
+def environment() -> Environment:
+    env = Environment(
+        loader=PackageLoader("gamma_kg.serve"),
+        autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: shown(value) if type(value) is str else value,
+    )
+    env.globals["address"] = address
+    env.filters["percent"] = lambda p: f"{p:.1%}" if p >= 0.001 or p == 0 else "< 0.1%"
+    env.filters["count"] = lambda number: f"{number:,}"
+    env.filters["exact"] = lambda text: Markup(escape(text))  # for values that are sent back
+    return env
+
+
+def renderer(service: Service, has_token: bool) -> Render:
+    """`render(request, template, status, **values)`: the page, with what all pages share."""
+    env = environment()
+
+    def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        common = {
+            "graph": None,
+            "graphs": list(service.graphs),
+            "theme": request.cookies.get("theme", "auto"),
+            "has_token": has_token,
+        }
+        return HTMLResponse(env.get_template(template).render(**{**common, **values}), status)
+
+    return render
+
+
+def inline(picture: str) -> Markup:
+    """A picture for a page. With links in it, it is a group of things for those who don't see it, not one image."""
+    return Markup(picture.replace('role="img"', 'role="group"', 1))

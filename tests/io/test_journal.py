@@ -1,0 +1,42 @@
+"""A journal on a disk that is full: one error, no second one when it is closed, and what was written is taken up."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gamma_kg.errors import DataError
+from gamma_kg.io.journal import Journal
+
+
+def blocks(path: Path) -> list[dict[str, object]]:
+    journal = Journal(path, {"graph": "g"})
+    journal.close()
+    return journal.blocks
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_disk_is_one_error_and_closing_says_nothing_more(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j", {"graph": "g"})
+    journal.add({"n": 1})
+    assert journal._file is not None
+    journal._file.close()
+    journal._file = open("/dev/full", "a", encoding="utf-8")
+    with pytest.raises(DataError, match=r"can't write .*No space left on device"):
+        journal.add({"n": 2})
+    journal.close()
+    assert blocks(tmp_path / "j") == [{"n": 1}]
+
+
+def test_a_line_that_was_cut_off_is_dropped_and_written_again(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j", {"graph": "g"})
+    journal.add({"n": 1})
+    journal.close()
+    with (tmp_path / "j").open("a") as file:
+        file.write('{"n": 2, "facts": [[1, 2')
+    again = Journal(tmp_path / "j", {"graph": "g"})
+    again.add({"n": 2})
+    again.close()
+    assert blocks(tmp_path / "j") == [{"n": 1}, {"n": 2}]
