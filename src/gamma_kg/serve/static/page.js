@@ -41,8 +41,9 @@ class Completion {
     const number = ++this.asked;
     const address = `/v1/graphs/${encodeURIComponent(graph)}/${this.kind}?limit=8&q=${encodeURIComponent(this.input.value)}`;
     const answer = await fetch(address);
-    if (!answer.ok || number !== this.asked) return;
-    this.show(await answer.json());
+    if (!answer.ok) return;
+    const found = await answer.json();
+    if (number === this.asked) this.show(found); // letters typed while the answer was read make it an old one
   }
 
   show(found) {
@@ -98,6 +99,7 @@ class Completion {
 
   close() {
     clearTimeout(this.timer);
+    this.chosen = -1;
     this.list.hidden = true;
     this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");
