@@ -36,24 +36,29 @@ def weighted_score(gamma: Gamma, kg: KnowledgeGraph, asked: Asked, weight_TE: to
     """The score with a weight on every message of every layer, written down as docs/model.md §3 has it."""
     model, edges = gamma.model, asked.edges
     source, relation, answer = asked.fact
-    query_BD = asked.relations.state_URD[asked.relations.which_B, torch.tensor([relation])]
+    query_BQ = asked.relations.state_URQ[asked.relations.which_B, torch.tensor([relation])]
     node, type_, neighbour = edges.slice(0, edges.num_edges)
     z_K = []
-    for branch in model.branches:
-        x_ND = Starts.single(torch.tensor([source])).spread(edges.num_nodes, query_BD)[0]
+    for k, branch in enumerate(model.branches):
+        own = slice(0, 8) if query_BQ.shape[1] == 8 else slice(8 * k, 8 * k + 8)
+        x_ND = Starts.single(torch.tensor([source])).spread(edges.num_nodes, query_BQ[:, own])[0]
         boundary_ND = x_ND
         for weight_E, layer in zip(weight_TE, branch.layers, strict=True):
-            r_RW = relation_of_queries(layer, *asked.relations)[0]
+            r_RW = relation_of_queries(layer, asked.relations.state_URQ[..., own], asked.relations.which_B)[0]
             message = ALGEBRAS[layer.algebra].message(x_ND[neighbour], r_RW[type_]) * weight_E[:, None]
             agg_ND = boundary_ND.index_add(0, node, message)
             x_ND = x_ND + torch.relu(layer.norm(layer.linear(torch.cat([x_ND, agg_ND], -1))))
         z_K.append(x_ND[None, answer : answer + 1])
-    return model.fuse(z_K, query_BD).score_BC[0, 0]
+    return model.fuse(z_K, query_BQ).score_BC[0, 0]
 
 
+@pytest.mark.parametrize("encoders", ["shared", "own"])
 @pytest.mark.parametrize("branches", [("complex", "split-complex"), ("real",), ("dual", "translation")])
-def test_edge_gradients_are_those_of_weights_on_messages(family: KnowledgeGraph, branches: tuple[str, ...]) -> None:
-    gamma = Gamma.from_config(GammaConfig(dim=8, num_layers=3, attention_dim=6, branches=branches), seed=1)
+def test_edge_gradients_are_those_of_weights_on_messages(
+    family: KnowledgeGraph, branches: tuple[str, ...], encoders: str
+) -> None:
+    config = GammaConfig(dim=8, num_layers=3, attention_dim=6, branches=branches)
+    gamma = Gamma.from_config(config.with_options(relation_encoders=encoders), seed=1)
     gamma.model.double()
     fact = family.entity_id("Ann"), family.relation_id("mother of"), family.entity_id("Finn")
     asked = asked_on(gamma, family, fact)

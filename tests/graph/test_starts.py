@@ -4,7 +4,7 @@ import torch
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.errors import DataError
 from gamma_kg.graph.starts import Starts
-from gamma_kg.nn.config import PRESETS
+from variants import VARIANTS
 
 # Query 0 starts at 1 and 3, query 1 nowhere, query 2 at 0.
 WEIGHTED = Starts.of_weights(
@@ -51,9 +51,9 @@ def test_weights_get_their_gradients() -> None:
     assert weight.grad is not None and weight.grad.tolist() == [7.0, 7.0]
 
 
-@pytest.mark.parametrize("name", ["gamma", "ultra", "gamma-early"])
+@pytest.mark.parametrize("name", ["gamma", "ultra", "gamma-early", "own relation encoders"])
 def test_one_start_of_weight_one_is_a_single_source(name: str, family: KnowledgeGraph) -> None:
-    gamma = Gamma.from_config(PRESETS[name].with_options(num_layers=2, dim=8), seed=1)
+    gamma = Gamma.from_config(VARIANTS[name].with_options(num_layers=2, dim=8), seed=1)
     gamma.model.double()
     source, relation = torch.tensor([0, 3, 1, 3]), torch.tensor([1, 0, 5, 0])
     wanted = gamma.scores(family, source, relation)

@@ -1,5 +1,7 @@
 import numpy as np
+import pytest
 
+from gamma_kg.graph import worlds
 from gamma_kg.graph.sampling import RuleWorlds, SubgraphOptions
 from gamma_kg.graph.worlds import make_world
 
@@ -34,3 +36,18 @@ def test_a_world_is_drawn_like_a_piece_of_a_graph() -> None:
     assert piece.num_entities == len(np.unique(piece.triples[:, [0, 2]]))
     assert piece.num_relations == len(np.unique(piece.triples[:, 1]))
     assert len(piece.hidden), "facts that were left out are known to be right"
+
+
+def test_a_rule_that_asks_for_a_mark_keeps_the_tails_that_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worlds, "RULES", ("marked",))
+    shares = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        mark = np.arange(400) % 2 == 0
+        world = worlds.World(rng, [np.arange(400)], 400, [mark])
+        world.relations.append(worlds._base(world))
+        if (derived := worlds._derived(world)) is not None:
+            # A hub may be most of the facts: each tail counts once. Up to a quarter of the facts is noise.
+            of_tails = mark[np.unique(derived.facts.nonzero()[1])].mean()
+            shares.append(max(of_tails, 1 - of_tails))
+    assert len(shares) > 10 and np.mean(shares) > 0.8

@@ -1,4 +1,4 @@
-"""Every published variant scores alike on the fast path and on the plain one, with and without gradients."""
+"""Every variant scores alike on the fast path and on the plain one, with and without gradients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.backend import plain_torch
-from gamma_kg.nn.config import PRESETS
+from variants import VARIANTS
 
 
 def queries(kg: KnowledgeGraph) -> tuple[torch.Tensor, torch.Tensor]:
@@ -19,13 +19,13 @@ def queries(kg: KnowledgeGraph) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def small(name: str, dtype: torch.dtype) -> Gamma:
-    gamma = Gamma.from_config(PRESETS[name].with_options(num_layers=2, mlp_hidden=None, dim=20), seed=1)
+    gamma = Gamma.from_config(VARIANTS[name].with_options(num_layers=2, mlp_hidden=None, dim=20), seed=1)
     gamma.model.to(dtype)
     return gamma
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", VARIANTS)
 def test_scores_equal_those_of_the_plain_path(name: str, dtype: torch.dtype, family: KnowledgeGraph) -> None:
     gamma = small(name, dtype)
     source, relation = queries(family)
@@ -39,7 +39,7 @@ def test_scores_equal_those_of_the_plain_path(name: str, dtype: torch.dtype, fam
             assert_alike(a.scores.weight_BCK, b.scores.weight_BCK)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", VARIANTS)
 def test_scores_of_weighted_starts_equal_those_of_the_plain_path(name: str, family: KnowledgeGraph) -> None:
     relation = torch.arange(2 * family.num_relations)
     torch.manual_seed(4)
@@ -56,7 +56,7 @@ def test_scores_of_weighted_starts_equal_those_of_the_plain_path(name: str, fami
         assert_alike(fast, scores())
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", VARIANTS)
 def test_parameter_gradients_equal_those_of_the_plain_path(name: str, family: KnowledgeGraph) -> None:
     model = small(name, torch.float64).model
     source, relation = queries(family)

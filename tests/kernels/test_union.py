@@ -12,8 +12,9 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.backend import plain_torch
 from gamma_kg.kernels.union import part_of_union, ranges
-from gamma_kg.nn.config import PRESETS, GammaConfig
+from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.model import GammaModel, RelationStates, Scores
+from variants import VARIANTS
 
 NUM_RELATIONS = 4
 # Of very different sizes; one is past the second cache, one has nothing but its node.
@@ -53,8 +54,8 @@ class Case:
     def __init__(self, config: GammaConfig, dtype: torch.dtype = torch.float64) -> None:
         torch.manual_seed(3)
         self.model = GammaModel(config).to(dtype).eval()
-        state_URD = torch.randn(3, 2 * NUM_RELATIONS, config.dim, dtype=dtype)
-        self.relations = RelationStates(state_URD, torch.tensor([0, 2, 0, 1, 2]))
+        state_URQ = torch.randn(3, 2 * NUM_RELATIONS, config.query_width, dtype=dtype)
+        self.relations = RelationStates(state_URQ, torch.tensor([0, 2, 0, 1, 2]))
         self.relation_B = torch.tensor([1, 7, 5, 0, 3])
         query = torch.tensor([0, 0, 1, 2, 3, 3, 3])
         node = torch.tensor([7, 3, 0, 59, 2_499, 0, 1_000])
@@ -71,14 +72,14 @@ class Case:
         for b, part in enumerate(PARTS):
             mine = self.query == b
             starts = Starts.of_weights(torch.zeros_like(self.query[mine]), self.node[mine], self.weight[mine], 1)
-            relations = RelationStates(self.relations.state_URD, self.relations.which_B[b : b + 1])
+            relations = RelationStates(self.relations.state_URQ, self.relations.which_B[b : b + 1])
             found.append(self.model.score_entities(part, relations, starts, self.relation_B[b : b + 1]))
         weights = [scores.weight_BCK[0] for scores in found if scores.weight_BCK is not None]
         return Scores(torch.cat([s.score_BC[0] for s in found]), torch.cat(weights) if weights else None)
 
 
 def small(name: str) -> GammaConfig:
-    return PRESETS[name].with_options(dim=20, num_layers=3, mlp_hidden=None)
+    return VARIANTS[name].with_options(dim=20, num_layers=3, mlp_hidden=None)
 
 
 def compare(found: Scores, wanted: Scores) -> None:
@@ -88,7 +89,7 @@ def compare(found: Scores, wanted: Scores) -> None:
         assert_alike(found.weight_BCK, wanted.weight_BCK)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", VARIANTS)
 def test_scores_together_are_those_of_each_graph_alone(name: str, threads: int) -> None:
     case = Case(small(name))
     compare(case.together(), case.alone())
@@ -114,14 +115,14 @@ def test_the_bits_do_not_depend_on_threads_or_on_the_graphs_beside() -> None:
     assert torch.equal(case.together().score_BC, two)
     some, offset = side_by_side(PARTS[:4])
     starts = Starts.of_weights(case.query, case.node + offset[case.query], case.weight, 4)
-    relations = RelationStates(case.relations.state_URD, case.relations.which_B[:4])
+    relations = RelationStates(case.relations.state_URQ, case.relations.which_B[:4])
     fewer = case.model.score_neighbourhoods(some, offset, relations, starts, case.relation_B[:4])
     assert torch.equal(fewer.score_BC, two[: int(offset[-1])])
 
 
 def test_a_single_graph_and_none_at_all_will_do() -> None:
     case = Case(small("gamma"))
-    relations = RelationStates(case.relations.state_URD, case.relations.which_B[:1])
+    relations = RelationStates(case.relations.state_URQ, case.relations.which_B[:1])
     starts, relation_B = Starts.single(torch.tensor([7])), case.relation_B[:1]
     union, offset = side_by_side(PARTS[:1])
     found = case.model.score_neighbourhoods(union, offset, relations, starts, relation_B)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from gamma_kg import Gamma, GammaConfig, KnowledgeGraph
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
-from gamma_kg.nn.config import PRESETS
+from variants import VARIANTS as ALL
 
-# Each preset and each message function, small enough to run hundreds of times; in float64 only rounding may differ.
-VARIANTS = {name: config.with_options(dim=6, num_layers=3, mlp_hidden=None) for name, config in PRESETS.items()}
+# Each variant and each message function, small enough to run hundreds of times; in float64 only rounding may differ.
+VARIANTS = {name: config.with_options(dim=6, num_layers=3, mlp_hidden=None) for name, config in ALL.items()}
 VARIANTS |= {name: GammaConfig(branches=(name,), dim=6, num_layers=3) for name, a in ALGEBRAS.items() if not a.bilinear}
 MODELS = {name: Gamma.from_config(config, seed=1) for name, config in VARIANTS.items()}
 for gamma in MODELS.values():

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from gamma_kg import Gamma, KnowledgeGraph
-from gamma_kg.nn.config import PRESETS
+from variants import VARIANTS
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +19,9 @@ def large() -> KnowledgeGraph:
     return KnowledgeGraph(triples, [f"e{i}" for i in range(3_000)], [f"r{i}" for i in range(40)])
 
 
-@pytest.mark.parametrize("name", ["gamma", "ultra"])
+@pytest.mark.parametrize("name", ["gamma", "ultra", "own relation encoders"])
 def test_threads_memory_and_company_change_no_bit(name: str, large: KnowledgeGraph) -> None:
-    gamma = Gamma.from_config(PRESETS[name].with_options(num_layers=3), seed=1)
+    gamma = Gamma.from_config(VARIANTS[name].with_options(num_layers=3), seed=1)
     source, relation = torch.arange(0, 3_000, 333), torch.arange(0, 80, 8)[:10]
     source = source[: len(relation)]
     wanted = gamma.scores(large, source, relation)

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from gamma_kg.cli import app
 from gamma_kg.errors import GammaError
+from gamma_kg.nn.checkpoint import load_checkpoint
+from gamma_kg.nn.config import GammaConfig
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.training.config import TrainConfig
 
@@ -82,10 +84,28 @@ def test_minutes_replace_the_steps_of_the_config(config_file: Path, tmp_path: Pa
     assert (config["steps"], config["minutes"]) == (None, 0.005)
 
 
+def test_a_run_from_two_models_has_the_branches_of_both_and_may_learn_from_them(
+    config_file: Path, tmp_path: Path
+) -> None:
+    files = [tmp_path / name for name in ("two.safetensors", "one.safetensors")]
+    for number, (path, branches) in enumerate(zip(files, [("complex", "dual"), ("real",)], strict=True)):
+        options = GammaConfig(dim=8, num_layers=2, attention_dim=8, branches=branches, relation_graph="pairs")
+        Gamma.from_config(options, seed=number).save(path)
+    names = json.dumps([str(path) for path in files])
+    # What the joined model is follows from its start, not from the preset of the config file.
+    changes = ("model=gamma", "model_options={}", f"init={names}", f"teachers={names}", "steps=2")
+    call("pretrain", config_file, "--out", tmp_path / "run", *(word for c in changes for word in ("--set", c)))
+    made = load_checkpoint(max((tmp_path / "run" / "checkpoints").glob("*.safetensors")))
+    assert made.config.branches == ("complex", "dual", "real") and made.config.relation_encoders == "own"
+    assert len(made.provenance["teachers"]) == 2
+    assert [start["source"] for start in made.provenance["init"]["joined"]] == [
+        "untrained, seed 0",
+        "untrained, seed 1",
+    ]
+
+
 def test_finetune_reports_before_and_after(family_folder: Path, tmp_path: Path) -> None:
     start = tmp_path / "start.safetensors"
-    from gamma_kg.nn.config import GammaConfig
-
     Gamma.from_config(GammaConfig(dim=8, num_layers=2, attention_dim=8)).save(start)
     options = ("--set", "steps=4", "--set", "validate_steps=2", "--set", "phases.0.batch_size=4")
     output = call("finetune", family_folder, "--model", start, "--out", tmp_path / "run", *options)

@@ -61,7 +61,7 @@ class Asked:
         rivals_less: Tensor | None = None,
     ) -> None:
         self._model, self._kg, self.fact, self.relations = model, kg, fact, relations
-        self._device, self._piece = relations.state_URD.device, piece
+        self._device, self._piece = relations.state_URQ.device, piece
         self._entity_M: Tensor | None = None  # of each node, where the edges are those of a neighbourhood
         self._place: dict[int, int] | None = None
         if piece is None:

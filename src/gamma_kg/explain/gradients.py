@@ -33,6 +33,7 @@ class LayerCall(NamedTuple):
     layer: RelationalLayer
     x_ND: Tensor
     relation_RW: Tensor
+    boundary_BD: Tensor
     out: Tensor
 
 
@@ -40,12 +41,12 @@ def edge_gradients(
     model: GammaModel, edges: Edges, relations: RelationStates, source: int, relation: int, answer: int
 ) -> Tensor:
     """Gradient of the answer's score with respect to a weight on each edge in each layer, (T, E)."""
-    device = relations.state_URD.device
+    device = relations.state_URQ.device
     starts = Starts.single(torch.tensor([source], device=device))
     relation_B = torch.tensor([relation], device=device)
     with torch.enable_grad():
         # A leaf with gradient, so that every layer takes its differentiable path even if the weights are frozen.
-        query_BD = relations.state_URD[relations.which_B, relation_B].detach().requires_grad_()
+        query_BQ = relations.state_URQ[relations.which_B, relation_B].detach().requires_grad_()
         calls: list[LayerCall] = []
         handles = [
             layer.register_forward_hook(_recorder(calls, step, edges.num_nodes))
@@ -54,17 +55,17 @@ def edge_gradients(
             for step, layer in enumerate(branch.layers)
         ]
         try:
-            z_KBND = model.encode_entities(edges, relations, starts, query_BD)
+            z_KBND = model.encode_entities(edges, relations, starts, query_BQ)
         finally:
             for handle in handles:
                 handle.remove()
         z_KB1D = [z_BND[:, answer : answer + 1] for z_BND in z_KBND]
-        score = model.fuse(z_KB1D, query_BD).score_BC[0, 0]
+        score = model.fuse(z_KB1D, query_BQ).score_BC[0, 0]
         gradients = torch.autograd.grad(score, [call.out for call in calls], allow_unused=True)
     total_TE = torch.zeros(model.config.num_layers, edges.num_edges, dtype=torch.float64, device=device)
     for call, grad_out in zip(calls, gradients, strict=True):
         if grad_out is not None:
-            grad_ND = _at_aggregate(call, edges, starts, query_BD.detach(), grad_out)
+            grad_ND = _at_aggregate(call, edges, starts, grad_out)
             total_TE[call.step] += _per_edge(call, edges, grad_ND)
     return total_TE.cpu()
 
@@ -72,19 +73,20 @@ def edge_gradients(
 def _recorder(calls: list[LayerCall], step: int, num_nodes: int) -> Any:
     def record(layer: RelationalLayer, inputs: tuple[Any, ...], out: Tensor) -> None:
         _, x_BND, relation_BRW, starts, boundary_BD = inputs
+        boundary_BD = boundary_BD.detach()
         if x_BND is None:
-            x_BND = starts.spread(num_nodes, boundary_BD.detach())
-        calls.append(LayerCall(step, layer, x_BND[0].detach(), relation_BRW[0].detach(), out))
+            x_BND = starts.spread(num_nodes, boundary_BD)
+        calls.append(LayerCall(step, layer, x_BND[0].detach(), relation_BRW[0].detach(), boundary_BD, out))
 
     return record
 
 
-def _at_aggregate(call: LayerCall, edges: Edges, starts: Starts, query_BD: Tensor, grad_out: Tensor) -> Tensor:
+def _at_aggregate(call: LayerCall, edges: Edges, starts: Starts, grad_out: Tensor) -> Tensor:
     """Gradient of the score at the layer's aggregate, (N, D): back through the update of this layer alone."""
     weights, x_1ND = call.layer.weights(), call.x_ND[None]
     with torch.no_grad():
-        propagate = backend_of(query_BD.device).propagate
-        agg_1ND = aggregate(edges, x_1ND, call.relation_RW[None], starts, query_BD, weights, propagate)
+        propagate = backend_of(grad_out.device).propagate
+        agg_1ND = aggregate(edges, x_1ND, call.relation_RW[None], starts, call.boundary_BD, weights, propagate)
     with torch.enable_grad():
         agg_1ND.requires_grad_()
         (gradient,) = torch.autograd.grad(update(x_1ND, agg_1ND, weights), agg_1ND, grad_out)

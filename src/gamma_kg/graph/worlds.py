@@ -6,6 +6,7 @@ tree). Derived relations follow from others by a Horn rule, with exceptions and 
     copy      r(x, y) ← s(x, y)              swap      r(x, y) ← s(y, x)
     chain     r(x, z) ← s(x, y), t(y, z)     siblings  r(x, z) ← s(x, y), s(z, y)
     closed    r(x, y) ← r(y, x), from s      further   r(x, z) ← s(x, y), s(y, z) and r ← s
+    marked    r(x, y) ← s(x, y), y has a mark that no fact names, only the relations that ask for it
 
 So the facts that a draw leaves out can be found by reasoning, which in real graphs only some can.
 """
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 IntArray = NDArray[np.int64]
 SHAPES = ("random", "function", "tree")
-RULES = ("copy", "swap", "chain", "siblings", "closed", "further")
+RULES = ("copy", "swap", "chain", "siblings", "closed", "further", "marked")
 # A rule that explodes (siblings under a hub) keeps so many facts, drawn at random.
 MOST_FACTS = 3_000
 
@@ -41,6 +42,7 @@ class World:
     rng: np.random.Generator
     members: list[IntArray]  # entities of each type
     num_entities: int
+    marks: list[NDArray[np.bool_]]  # hidden properties: which entities have each
     relations: list[Relation] = field(default_factory=list)
 
 
@@ -49,7 +51,8 @@ def make_world(rng: np.random.Generator, entities: tuple[int, int] = (100, 2000)
     size = round(float(np.exp(rng.uniform(np.log(entities[0]), np.log(entities[1])))))
     num_types = int(rng.integers(1, 9))
     kind = rng.choice(num_types, size=size, p=rng.dirichlet(np.full(num_types, 2.0)))
-    world = World(rng, [m for t in range(num_types) if len(m := np.flatnonzero(kind == t)) > 3], size)
+    marks = [rng.random(size) < rng.uniform(0.2, 0.8) for _ in range(2)]
+    world = World(rng, [m for t in range(num_types) if len(m := np.flatnonzero(kind == t)) > 3], size, marks)
     for _ in range(int(rng.integers(2, 13))):
         world.relations.append(_base(world))
     for _ in range(int(rng.integers(2, 16))):
@@ -112,6 +115,9 @@ def _derived(world: World) -> Relation | None:
         facts, range_ = s.facts @ s.facts.T, s.domain
     elif rule == "closed":
         facts = s.facts + s.facts.T
+    elif rule == "marked":
+        mark = world.marks[int(rng.integers(len(world.marks)))] ^ (rng.random() < 0.5)
+        facts = s.facts @ sp.diags_array(mark.astype(np.int32), dtype=np.int32).tocsr()
     elif rule == "further":
         facts = s.facts + s.facts @ s.facts
     else:

@@ -101,10 +101,10 @@ class Backend:
         return starts.spread(edges.num_nodes, boundary_BD) if x_BND is None else x_BND
 
     def score(
-        self, z_KBCD: Sequence[Tensor], query_BD: Tensor, weights: ScoreWeights, dropout: float = 0.0
+        self, z_KBCD: Sequence[Tensor], query_BQ: Tensor, weights: ScoreWeights, dropout: float = 0.0
     ) -> tuple[Tensor, Tensor | None]:
         """Scores (B, C) and branch weights (B, C, K), the latter None without attention."""
-        return score_reference(z_KBCD, query_BD, weights, dropout)
+        return score_reference(z_KBCD, query_BQ, weights, dropout)
 
     def union_layers(
         self,
@@ -134,19 +134,19 @@ class Backend:
         return torch.cat(parts) if parts else boundary_BD.new_zeros(0, boundary_BD.shape[1])
 
     def union_score(
-        self, z_KND: Sequence[Tensor], offset_B1: Tensor, query_BD: Tensor, weights: ScoreWeights
+        self, z_KND: Sequence[Tensor], offset_B1: Tensor, query_BQ: Tensor, weights: ScoreWeights
     ) -> tuple[Tensor, Tensor | None]:
         """Scores (N,) and branch weights (N, K) of all nodes of such a union."""
         parts = [
-            self.score(states_in(z_KND, nodes), query_BD[b : b + 1], weights_of_query(weights, b))
+            self.score(states_in(z_KND, nodes), query_BQ[b : b + 1], weights_of_query(weights, b))
             for b, nodes in ranges(offset_B1)
         ]
         scores = [score_1n[0] for score_1n, _ in parts]
         found = [weight_1nK[0] for _, weight_1nK in parts if weight_1nK is not None]
-        score_N = torch.cat(scores) if scores else query_BD.new_zeros(0)
+        score_N = torch.cat(scores) if scores else query_BQ.new_zeros(0)
         if weights.attention is None:
             return score_N, None
-        return score_N, torch.cat(found) if found else query_BD.new_zeros(0, len(z_KND))
+        return score_N, torch.cat(found) if found else query_BQ.new_zeros(0, len(z_KND))
 
 
 _chosen: dict[tuple[str, int | None], Backend] = {}

@@ -3,7 +3,9 @@
 Features of branch k at entity e are F_k = [z_k ; q], the state and the query vector. No such concatenation is ever
 made: a linear map of F_k is a map of z_k plus a map of q, and the latter is needed once per query.
 
-B queries, C candidate entities, D channels, K branches, A attention width, H hidden width.
+The query vector is one for all branches (Q = D), or has a part for each (Q = K·D).
+
+B queries, C candidate entities, D channels, K branches, Q channels of a query, A attention width, H hidden width.
 """
 
 from __future__ import annotations
@@ -22,30 +24,39 @@ ROWS = 16
 BLOCK_FLOATS = 1 << 22
 
 
-def linear_of_features(weight: Tensor, z_BCD: Tensor, query_BD: Tensor) -> Tensor:
-    """weight · [z ; q] for every candidate, (B, C, out)."""
-    weight_z, weight_q = weight.split(z_BCD.shape[-1], dim=1)
-    return F.linear(z_BCD, weight_z) + F.linear(query_BD, weight_q)[:, None]
+def query_of_branch(query_BQ: Tensor, k: int, dim: int) -> Tensor:
+    """The query vector of branch k, (B, D)."""
+    return query_BQ if query_BQ.shape[1] == dim else query_BQ[:, k * dim : (k + 1) * dim]
 
 
-def by_query(query_BD: Tensor, weight: Tensor) -> Tensor:
+def linear_of_features(weights: Sequence[Tensor], z_KBCD: Sequence[Tensor], query_BQ: Tensor) -> list[Tensor]:
+    """weight_k · [z_k ; q_k] for every branch and candidate, K times (B, C, out)."""
+    found = []
+    for k, (weight, z_BCD) in enumerate(zip(weights, z_KBCD, strict=True)):
+        dim = z_BCD.shape[-1]
+        weight_z, weight_q = weight.split(dim, dim=1)
+        found.append(F.linear(z_BCD, weight_z) + F.linear(query_of_branch(query_BQ, k, dim), weight_q)[:, None])
+    return found
+
+
+def by_query(query_BQ: Tensor, weight: Tensor) -> Tensor:
     """weight · q of every query, (B, out): the same bits whichever queries are asked together.
 
     A matrix product of another number of rows may round differently (with fewer than four rows it does), so it is
     always one of `ROWS`.
     """
-    B = len(query_BD)
-    padded = F.pad(query_BD, (0, 0, 0, -B % ROWS))
-    return torch.cat([part @ weight.T for part in padded.split(ROWS)])[:B] if B else query_BD @ weight.T
+    B = len(query_BQ)
+    padded = F.pad(query_BQ, (0, 0, 0, -B % ROWS))
+    return torch.cat([part @ weight.T for part in padded.split(ROWS)])[:B] if B else query_BQ @ weight.T
 
 
-def branch_weights(attention: AttentionWeights, z_KBCD: Sequence[Tensor], query_BD: Tensor) -> Tensor:
+def branch_weights(attention: AttentionWeights, z_KBCD: Sequence[Tensor], query_BQ: Tensor) -> Tensor:
     """α~ = (1−λ) softmax_k(cos(key_k, context)/κ) + λ/K of every candidate, (B, C, K)."""
     if isinstance(attention.keys, Tensor):
-        return constant_weights(attention, len(query_BD))[:, None].expand(-1, z_KBCD[0].shape[1], -1)
+        return constant_weights(attention, len(query_BQ))[:, None].expand(-1, z_KBCD[0].shape[1], -1)
     cosines = [
-        (F.normalize(linear_of_features(key, z_BCD, query_BD), dim=-1) @ attention.context_BA[..., None])[..., 0]
-        for key, z_BCD in zip(attention.keys, z_KBCD, strict=True)
+        (F.normalize(key_BCA, dim=-1) @ attention.context_BA[..., None])[..., 0]
+        for key_BCA in linear_of_features(attention.keys, z_KBCD, query_BQ)
     ]
     return _mixed(attention, torch.stack(cosines, dim=-1))
 
@@ -63,18 +74,18 @@ def _mixed(attention: AttentionWeights, cosine_K: Tensor) -> Tensor:
 
 
 def score_reference(
-    z_KBCD: Sequence[Tensor], query_BD: Tensor, weights: ScoreWeights, dropout: float = 0.0
+    z_KBCD: Sequence[Tensor], query_BQ: Tensor, weights: ScoreWeights, dropout: float = 0.0
 ) -> tuple[Tensor, Tensor | None]:
     """Scores (B, C) and branch weights (B, C, K), or None without attention; `dropout` falls on the weights' use.
 
     Where no gradient is wanted the wide hidden layer is computed for a block of candidates at a time.
     """
     num_candidates, widest = z_KBCD[0].shape[1], max(len(weights.out), *(len(part) for part in weights.hidden))
-    block = max(1, BLOCK_FLOATS // max(1, len(query_BD) * widest))
+    block = max(1, BLOCK_FLOATS // max(1, len(query_BQ) * widest))
     if torch.is_grad_enabled() or num_candidates <= block:
-        return _score_block(z_KBCD, query_BD, weights, dropout)
+        return _score_block(z_KBCD, query_BQ, weights, dropout)
     parts = [
-        _score_block([z_BCD[:, first : first + block] for z_BCD in z_KBCD], query_BD, weights, dropout)
+        _score_block([z_BCD[:, first : first + block] for z_BCD in z_KBCD], query_BQ, weights, dropout)
         for first in range(0, num_candidates, block)
     ]
     weights_BCK = [weight for _, weight in parts if weight is not None]
@@ -82,12 +93,11 @@ def score_reference(
 
 
 def _score_block(
-    z_KBCD: Sequence[Tensor], query_BD: Tensor, weights: ScoreWeights, dropout: float
+    z_KBCD: Sequence[Tensor], query_BQ: Tensor, weights: ScoreWeights, dropout: float
 ) -> tuple[Tensor, Tensor | None]:
-    weight_BCK = None if weights.attention is None else branch_weights(weights.attention, z_KBCD, query_BD)
+    weight_BCK = None if weights.attention is None else branch_weights(weights.attention, z_KBCD, query_BQ)
     applied = weight_BCK if weight_BCK is None or not dropout else F.dropout(weight_BCK, dropout)
     hidden_BCH: Tensor = weights.hidden_bias
-    for k, (weight, z_BCD) in enumerate(zip(weights.hidden, z_KBCD, strict=True)):
-        part_BCH = linear_of_features(weight, z_BCD, query_BD)
+    for k, part_BCH in enumerate(linear_of_features(weights.hidden, z_KBCD, query_BQ)):
         hidden_BCH = hidden_BCH + (part_BCH if applied is None else part_BCH * applied[..., k, None])
     return F.relu(hidden_BCH) @ weights.out + weights.out_bias, weight_BCK

@@ -65,7 +65,8 @@ def _longer(table: Tensor, config: GammaConfig) -> Tensor:
 
 def refuse_misfit(config: GammaConfig, weights: Mapping[str, Tensor], where: str) -> None:
     """A config that asks for more than the file holds, seen before memory is taken: a small file may ask for any."""
-    layers = config.num_layers * config.num_branches + (config.relation_layers or config.num_layers)
+    relation_layers = config.num_relation_encoders * (config.relation_layers or config.num_layers)
+    layers = config.num_layers * config.num_branches + relation_layers
     wanted = layers * config.dim**2 + (config.mlp_hidden or config.dim) * config.dim
     if config.num_branches > 1 and config.attention != "none":
         wanted += config.attention_dim * config.dim

@@ -29,6 +29,9 @@ class GammaConfig(FrozenConfig):
     """Message function of the relation encoder."""
     relation_layers: int | None = Field(None, ge=1)
     """Layers of the relation encoder; as many as `num_layers` when None."""
+    relation_encoders: Literal["shared", "own"] = "shared"
+    """One relation encoder for all branches (published), or one for each: every branch then has a query vector of its
+    own, and the attention's context is made of all of them."""
     mlp_hidden: int | None = Field(None, ge=1)
     """Width of the score's hidden layer; as wide as its input when None."""
     attention: Literal["full", "no-query", "no-key", "none"] = "full"
@@ -65,6 +68,8 @@ class GammaConfig(FrozenConfig):
                     f"dim: {name!r} splits the channels into {parts} parts, so dim must be a multiple of {parts} "
                     f"(got {self.dim})"
                 )
+        if self.position == "early" and self.relation_encoders == "own":
+            raise ValueError("position: early fusion mixes the branches' states, so they must share a relation encoder")
         if self.position == "early" and self.attention == "none" and self.combine == "concat":
             raise ValueError(
                 "position: early fusion keeps the width of a branch, so it needs attention or combine = 'sum'"
@@ -74,6 +79,15 @@ class GammaConfig(FrozenConfig):
     @property
     def num_branches(self) -> int:
         return len(self.branches)
+
+    @property
+    def num_relation_encoders(self) -> int:
+        return self.num_branches if self.relation_encoders == "own" else 1
+
+    @property
+    def query_width(self) -> int:
+        """Q: channels of the states of relations, and so of a query vector; those of several encoders side by side."""
+        return self.dim * self.num_relation_encoders
 
 
 def _pair(first: str, second: str, **options: Any) -> GammaConfig:

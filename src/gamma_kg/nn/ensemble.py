@@ -1,7 +1,7 @@
 """Several models that answer as one: the mean of their scores.
 
 Scores are logarithms of shares up to a constant per query, so their mean ranks as the mean of log-probabilities does.
-B queries, C candidates, U relations that are asked about, R relations and inverses, D channels.
+B queries, C candidates, U relations that are asked about, R relations and inverses, Q channels of their states.
 """
 
 from __future__ import annotations
@@ -29,15 +29,19 @@ class GammaEnsemble(GammaModel):
             )
         self.config = members[0].config
         self.members = nn.ModuleList(members)
-        self.relation_encoder = nn.ModuleList(member.relation_encoder for member in members)  # type: ignore[assignment]
+        self.relation_encoder = nn.ModuleList(member.relation_encoder for member in members)
         self.score = members[0].score
 
     @property
     def num_parameters(self) -> int:
         return sum(member.num_parameters for member in self._models())
 
+    @property
+    def query_width(self) -> int:
+        return sum(member.query_width for member in self._models())
+
     def encode_relations(self, relation_graph: Edges, relation_U: Tensor) -> Tensor:
-        """The members' states side by side, (U, R, sum of D)."""
+        """The members' states side by side, (U, R, sum of Q)."""
         return torch.cat([member.encode_relations(relation_graph, relation_U) for member in self._models()], dim=-1)
 
     def score_entities(
@@ -65,8 +69,8 @@ class GammaEnsemble(GammaModel):
 
     def _each(self, relations: RelationStates) -> Iterator[tuple[GammaModel, RelationStates]]:
         """Every member with its own part of the relation states."""
-        widths = [member.config.dim for member in self._models()]
-        for member, part in zip(self._models(), relations.state_URD.split(widths, dim=-1), strict=True):
+        widths = [member.query_width for member in self._models()]
+        for member, part in zip(self._models(), relations.state_URQ.split(widths, dim=-1), strict=True):
             yield member, RelationStates(part.contiguous(), relations.which_B)
 
     def _models(self) -> list[GammaModel]:

@@ -1,6 +1,6 @@
 """Parameters of attention over branches and of the score (docs/model.md §6); `kernels.score` says what they compute.
 
-B queries, C candidate entities, D channels, K branches, A attention width, H hidden width.
+B queries, C candidates, D channels, Q channels of a query vector, K branches, A attention width, H hidden width.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class BranchAttention(nn.Module):
         if config.attention == "no-query":
             self.context = nn.Parameter(torch.randn(width))
         else:
-            self.context = nn.Linear(config.dim, width, bias=False)
+            self.context = nn.Linear(config.query_width, width, bias=False)
         if config.attention == "no-key":
             self.keys = nn.Parameter(torch.randn(config.num_branches, width))
         else:
@@ -42,17 +42,17 @@ class BranchAttention(nn.Module):
         kappa: Tensor = self.temperature
         return kappa + (kappa.clamp(min=MIN_TEMPERATURE) - kappa).detach()
 
-    def weights(self, query_BD: Tensor) -> AttentionWeights:
+    def weights(self, query_BQ: Tensor) -> AttentionWeights:
         """What `kernels.score.branch_weights` takes, for these queries."""
         context = self.context
-        context_BA = by_query(query_BD, context.weight) if isinstance(context, nn.Linear) else context[None]
+        context_BA = by_query(query_BQ, context.weight) if isinstance(context, nn.Linear) else context[None]
         keys = self.keys if isinstance(self.keys, nn.Parameter) else list(self.keys.parameters())
         context_BA = F.normalize(context_BA, dim=-1)
         return AttentionWeights(keys, context_BA, self.bounded_temperature, self.config.uniform_mix)
 
-    def forward(self, z_KBCD: Sequence[Tensor], query_BD: Tensor) -> Tensor:
+    def forward(self, z_KBCD: Sequence[Tensor], query_BQ: Tensor) -> Tensor:
         """Branch weights, (B, C, K)."""
-        return branch_weights(self.weights(query_BD), z_KBCD, query_BD)
+        return branch_weights(self.weights(query_BQ), z_KBCD, query_BQ)
 
 
 class Score(nn.Module):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -12,6 +12,7 @@ from gamma_kg.graph.edges import EdgeGroups, Edges
 from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
+from gamma_kg.kernels.score import query_of_branch
 from gamma_kg.kernels.union import part_of_union, ranges, starts_in
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.encoder import Encoder, relation_of_queries
@@ -28,14 +29,20 @@ class Scores(NamedTuple):
 class RelationStates(NamedTuple):
     """Relation states for U distinct relations, and which of them each query uses."""
 
-    state_URD: Tensor
+    state_URQ: Tensor
     which_B: Tensor
+
+    def of_branch(self, k: int, dim: int) -> RelationStates:
+        """What branch k knows of the relations: all of it, or its own part, (U, R, D)."""
+        is_shared = self.state_URQ.shape[-1] == dim
+        return self if is_shared else RelationStates(self.state_URQ[..., k * dim : (k + 1) * dim], self.which_B)
 
 
 class GammaModel(nn.Module):
     """Scores the candidates of queries (start, relation) on any graph.
 
-    1. relation states: an encoder on the relation graph, conditioned on the query's relation
+    1. relation states: an encoder on the relation graph, conditioned on the query's relation; one for all branches,
+       or one for each
     2. entity states: K encoders on the entity graph, each with its own algebra, from the query's start
     3. fusion: attention weighs the branches, an MLP gives the score
     """
@@ -43,13 +50,8 @@ class GammaModel(nn.Module):
     def __init__(self, config: GammaConfig) -> None:
         super().__init__()
         self.config = config
-        self.relation_encoder = Encoder(
-            config.dim,
-            config.relation_layers or config.num_layers,
-            config.relation_algebra,
-            num_types=len(KINDS[config.relation_graph][0]),
-            aggregation=config.aggregation,
-        )
+        encoders = [_relation_encoder(config) for _ in range(config.num_relation_encoders)]
+        self.relation_encoder = encoders[0] if config.relation_encoders == "shared" else nn.ModuleList(encoders)
         self.branches = nn.ModuleList(
             Encoder(config.dim, config.num_layers, name, aggregation=config.aggregation) for name in config.branches
         )
@@ -60,6 +62,11 @@ class GammaModel(nn.Module):
     @property
     def num_parameters(self) -> int:
         return sum(p.numel() for p in self.parameters())
+
+    @property
+    def query_width(self) -> int:
+        """Channels of the states of relations, and so of a query vector."""
+        return self.config.query_width
 
     def forward(
         self,
@@ -79,10 +86,11 @@ class GammaModel(nn.Module):
         return RelationStates(self.encode_relations(relation_graph, direct_U), which_B)
 
     def encode_relations(self, relation_graph: Edges, relation_U: Tensor) -> Tensor:
-        """States of all relations and inverses as seen from each of `relation_U`, (U, R, D)."""
+        """States of all relations and inverses as seen from each of `relation_U`, (U, R, Q)."""
         ones_UD = self.score.hidden.weight.new_ones(len(relation_U), self.config.dim)
-        states_URD: Tensor = self.relation_encoder(relation_graph, Starts.single(relation_U), ones_UD)
-        return states_URD
+        encoders = [self.relation_encoder] if isinstance(self.relation_encoder, Encoder) else self.relation_encoder
+        states = [encoder(relation_graph, Starts.single(relation_U), ones_UD) for encoder in encoders]
+        return states[0] if len(states) == 1 else torch.cat(states, dim=-1)
 
     def score_entities(
         self,
@@ -93,12 +101,12 @@ class GammaModel(nn.Module):
         candidate_BC: Tensor | None = None,
     ) -> Scores:
         """Entity branches, fusion and score for given relation states."""
-        query_BD = relations.state_URD[relations.which_B, relation_B]
-        z_KBCD = self.encode_entities(edges, relations, starts, query_BD)
+        query_BQ = relations.state_URQ[relations.which_B, relation_B]
+        z_KBCD = self.encode_entities(edges, relations, starts, query_BQ)
         if candidate_BC is not None:
-            query_B1 = torch.arange(len(starts), device=query_BD.device)[:, None]
+            query_B1 = torch.arange(len(starts), device=query_BQ.device)[:, None]
             z_KBCD = [z_BND[query_B1, candidate_BC] for z_BND in z_KBCD]
-        return self.fuse(z_KBCD, query_BD)
+        return self.fuse(z_KBCD, query_BQ)
 
     @torch.no_grad()
     def score_neighbourhoods(
@@ -108,60 +116,81 @@ class GammaModel(nn.Module):
 
         The nodes of query b are offset[b] : offset[b + 1], and `starts` are such nodes. No gradients.
         """
-        query_BD = relations.state_URD[relations.which_B, relation_B]
+        query_BQ = relations.state_URQ[relations.which_B, relation_B]
         if self._fuses_early:
             z_BKnD = [
                 self._encode_fused(
                     part_of_union(edges, nodes),
-                    RelationStates(relations.state_URD, relations.which_B[b : b + 1]),
+                    RelationStates(relations.state_URQ, relations.which_B[b : b + 1]),
                     starts_in(starts, b, nodes),
-                    query_BD[b : b + 1],
+                    query_BQ[b : b + 1],
                 )
                 for b, nodes in ranges(offset_B1)
             ]
             z_KND = [torch.cat([z_1nD[0] for z_1nD in of_branch]) for of_branch in zip(*z_BKnD, strict=True)]
         else:
             z_KND = [
-                branch.forward_union(edges, offset_B1, starts, query_BD, *relations)
-                for branch in self.branches
-                if isinstance(branch, Encoder)
+                branch.forward_union(edges, offset_B1, starts, boundary_BD, *own)
+                for branch, own, boundary_BD in self._each_branch(relations, query_BQ)
             ]
-        weights = self.score.weights(None if self.attention is None else self.attention.weights(query_BD))
-        return Scores(*backend_of(query_BD.device).union_score(z_KND, offset_B1, query_BD, weights))
+        weights = self.score.weights(None if self.attention is None else self.attention.weights(query_BQ))
+        return Scores(*backend_of(query_BQ.device).union_score(z_KND, offset_B1, query_BQ, weights))
 
     @property
     def _fuses_early(self) -> bool:
         return self.config.position == "early" and self.config.num_branches > 1
 
     def encode_entities(
-        self, edges: EdgeGroups, relations: RelationStates, starts: Starts, query_BD: Tensor
+        self, edges: EdgeGroups, relations: RelationStates, starts: Starts, query_BQ: Tensor
     ) -> list[Tensor]:
         """Entity states of every branch, K times (B, N, D)."""
         if self._fuses_early:
-            return self._encode_fused(edges, relations, starts, query_BD)
-        return [branch(edges, starts, query_BD, *relations) for branch in self.branches]
+            return self._encode_fused(edges, relations, starts, query_BQ)
+        return [
+            branch(edges, starts, boundary_BD, *own)
+            for branch, own, boundary_BD in self._each_branch(relations, query_BQ)
+        ]
 
-    def fuse(self, z_KBCD: Sequence[Tensor], query_BD: Tensor) -> Scores:
+    def _each_branch(
+        self, relations: RelationStates, query_BQ: Tensor
+    ) -> Iterator[tuple[Encoder, RelationStates, Tensor]]:
+        """Every branch, what it knows of the relations, and its query vector."""
+        dim = self.config.dim
+        for k, branch in enumerate(self.branches):
+            assert isinstance(branch, Encoder)
+            yield branch, relations.of_branch(k, dim), query_of_branch(query_BQ, k, dim)
+
+    def fuse(self, z_KBCD: Sequence[Tensor], query_BQ: Tensor) -> Scores:
         """Scores and branch weights of candidates whose states are given."""
-        weights = self.score.weights(None if self.attention is None else self.attention.weights(query_BD))
+        weights = self.score.weights(None if self.attention is None else self.attention.weights(query_BQ))
         dropout = self.config.attention_dropout if self.training else 0.0
-        return Scores(*backend_of(query_BD.device).score(z_KBCD, query_BD, weights, dropout))
+        return Scores(*backend_of(query_BQ.device).score(z_KBCD, query_BQ, weights, dropout))
 
     def _encode_fused(
-        self, edges: EdgeGroups, relations: RelationStates, starts: Starts, query_BD: Tensor
+        self, edges: EdgeGroups, relations: RelationStates, starts: Starts, query_BQ: Tensor
     ) -> list[Tensor]:
         """Early fusion: after every layer but the last, all branches go on from the weighted sum of their states."""
-        x_BND = starts.spread(edges.num_nodes, query_BD)
+        x_BND = starts.spread(edges.num_nodes, query_BQ)
         z_KBND: list[Tensor] = []
         stacks = [branch.layers for branch in self.branches]
         for step, layers in enumerate(zip(*stacks, strict=True)):
             if step:
-                x_BND = self._weighted_sum(z_KBND, query_BD)
-            z_KBND = [layer(edges, x_BND, relation_of_queries(layer, *relations), starts, query_BD) for layer in layers]
+                x_BND = self._weighted_sum(z_KBND, query_BQ)
+            z_KBND = [layer(edges, x_BND, relation_of_queries(layer, *relations), starts, query_BQ) for layer in layers]
         return z_KBND
 
-    def _weighted_sum(self, z_KBND: Sequence[Tensor], query_BD: Tensor) -> Tensor:
+    def _weighted_sum(self, z_KBND: Sequence[Tensor], query_BQ: Tensor) -> Tensor:
         if self.attention is None:
             return torch.stack(list(z_KBND)).mean(0)
-        weight_BNK = self.attention(z_KBND, query_BD)
+        weight_BNK = self.attention(z_KBND, query_BQ)
         return sum((z * weight_BNK[..., k, None] for k, z in enumerate(z_KBND)), torch.zeros_like(z_KBND[0]))
+
+
+def _relation_encoder(config: GammaConfig) -> Encoder:
+    return Encoder(
+        config.dim,
+        config.relation_layers or config.num_layers,
+        config.relation_algebra,
+        num_types=len(KINDS[config.relation_graph][0]),
+        aggregation=config.aggregation,
+    )

@@ -70,7 +70,7 @@ class RelationCache:
         self._weights: tuple[tuple[int, int], ...] = ()
 
     def states(self, model: GammaModel, kg: KnowledgeGraph, relation_U: Tensor, max_bytes: int) -> Tensor:
-        """States of all relations as seen from each of `relation_U`, (U, R, D)."""
+        """States of all relations as seen from each of `relation_U`, (U, R, Q)."""
         with self._lock:
             return self._states(model, kg, relation_U, max_bytes)
 
@@ -85,7 +85,7 @@ class RelationCache:
         device = model.score.out.weight.device
         found: dict[int, Tensor] = {r: kept[r] for r in wanted if r in kept}
         relation_graph = backend_of(device).upload(kg.relation_graph_as(model.config.relation_graph))
-        row_bytes = relation_graph.num_nodes * model.config.dim * model.score.out.weight.element_size()
+        row_bytes = relation_graph.num_nodes * model.query_width * model.score.out.weight.element_size()
         step = max(1, max_bytes // (row_bytes * (LAYER_STATES + 2)))
         for start in range(0, len(missing), step):
             part = missing[start : start + step]

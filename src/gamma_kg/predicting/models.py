@@ -95,8 +95,9 @@ def _trained_on(provenance: Mapping[str, Any]) -> Iterator[str]:
     yield from provenance.get("data", {})
     if "init" in provenance:
         yield from _trained_on(provenance["init"])
-    for other in (*provenance.get("mean_of", ()), *provenance.get("teachers", ())):
-        yield from _trained_on(other)
+    for part in ("mean_of", "joined", "teachers"):
+        for other in provenance.get(part, ()):
+            yield from _trained_on(other)
     for stem, graphs in ULTRA_TRAINED_ON.items():
         if f" {stem}.pth" in str(provenance.get("source", "")):
             yield from graphs

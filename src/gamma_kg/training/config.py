@@ -76,8 +76,9 @@ class TrainConfig(FrozenConfig):
     """A preset, see `gamma_kg.nn.config.PRESETS`."""
     model_options: dict[str, Any] = Field(default_factory=dict)
     """Options of `GammaConfig` that differ from the preset."""
-    init: str | None = None
-    """Weights to start from: a name such as gamma-1, or a checkpoint; random ones when None."""
+    init: str | tuple[str, ...] | None = None
+    """Weights to start from: a name such as gamma-1, or a checkpoint; random ones when None. Several are joined: their
+    branches stand side by side in one model, each with its own relation encoder."""
     graphs: tuple[str, ...] = ("fb15k237", "wn18rr", "codex-m")
     """Graphs to train on: names of the catalogue (their train triples), or paths to files of triples."""
     phases: tuple[Phase, ...] = (Phase(),)

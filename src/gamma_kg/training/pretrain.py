@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from gamma_kg.errors import ConfigError
 from gamma_kg.machine.processes import join_processes
+from gamma_kg.nn.checkpoint import Checkpoint
 from gamma_kg.nn.ensemble import GammaEnsemble
+from gamma_kg.nn.joining import join
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
@@ -28,15 +31,17 @@ def run_config(
         validate = validator(splits, config.validation_limit) if config.validation else None
         described = provenance(graphs)
         if config.init is not None:
-            described["init"] = load_one(config.init).provenance
+            described["init"] = initial_checkpoint(config.init).provenance
         if config.teachers:
             described["teachers"] = [load_one(name).provenance for name in config.teachers]
+        model = initial_model(config)
+        reads = (config.gamma_config if model is None else model.config).relation_graph
         trainer = Trainer(
             config,
             [named.graph for named in graphs],
             folder,
-            model=initial_model(config),
-            teacher=mean_of_teachers(config),
+            model=model,
+            teacher=mean_of_teachers(config.teachers, reads),
             validate=validate,
             watch=watchers(config, folder) if processes.is_first else (),
             processes=processes,
@@ -49,7 +54,7 @@ def initial_model(config: TrainConfig) -> GammaModel | None:
     """The model of the checkpoint that the config starts from; None for random weights."""
     if config.init is None:
         return None
-    checkpoint = load_one(config.init)
+    checkpoint = initial_checkpoint(config.init)
     if config.model_options or config.model != "gamma":
         wanted = config.gamma_config
         if wanted.relation_graph == "pairs":
@@ -59,15 +64,22 @@ def initial_model(config: TrainConfig) -> GammaModel | None:
     return checkpoint.build()
 
 
-def mean_of_teachers(config: TrainConfig) -> GammaModel | None:
-    """The models that are imitated as one that gives the mean of their scores; None where there are none."""
-    checkpoints = [load_one(name) for name in config.teachers]
+def initial_checkpoint(init: str | Sequence[str]) -> Checkpoint:
+    """The weights of that name, or those of several names joined to one model."""
+    return load_one(init) if isinstance(init, str) else join([load_one(name) for name in init])
+
+
+def mean_of_teachers(names: Sequence[str], wanted: str) -> GammaModel | None:
+    """The models that are imitated as one that gives the mean of their scores; None where there are none.
+
+    `wanted` is the kind of graph of relations that the model reads, and so its teachers.
+    """
+    checkpoints = [load_one(name) for name in names]
     if not checkpoints:
         return None
-    wanted = config.gamma_config.relation_graph
     if wanted == "pairs":
         checkpoints = [checkpoint.with_pairs() for checkpoint in checkpoints]
-    for name, checkpoint in zip(config.teachers, checkpoints, strict=True):
+    for name, checkpoint in zip(names, checkpoints, strict=True):
         if checkpoint.config.relation_graph != wanted:
             raise ConfigError(
                 f"teachers: {name} reads the graph of relations {checkpoint.config.relation_graph!r}, "

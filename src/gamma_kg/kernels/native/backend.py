@@ -92,11 +92,11 @@ class NativeBackend(Backend):
         return out_BND
 
     def score(
-        self, z_KBCD: Sequence[Tensor], query_BD: Tensor, weights: ScoreWeights, dropout: float = 0.0
+        self, z_KBCD: Sequence[Tensor], query_BQ: Tensor, weights: ScoreWeights, dropout: float = 0.0
     ) -> tuple[Tensor, Tensor | None]:
         if dropout or torch.is_grad_enabled() or torch.compiler.is_compiling() or not can_score(z_KBCD):
-            return super().score(z_KBCD, query_BD, weights, dropout)
-        return score_candidates(z_KBCD, query_BD, weights)
+            return super().score(z_KBCD, query_BQ, weights, dropout)
+        return score_candidates(z_KBCD, query_BQ, weights)
 
     def union_layers(
         self,
@@ -117,12 +117,12 @@ class NativeBackend(Backend):
         return neighbourhoods_forward(edges, offset_B1, starts, boundary_BD, layers, tables, which_B, out_ND)
 
     def union_score(
-        self, z_KND: Sequence[Tensor], offset_B1: Tensor, query_BD: Tensor, weights: ScoreWeights
+        self, z_KND: Sequence[Tensor], offset_B1: Tensor, query_BQ: Tensor, weights: ScoreWeights
     ) -> tuple[Tensor, Tensor | None]:
         z_K1ND = [z_ND[None] for z_ND in z_KND]
         if torch.is_grad_enabled() or torch.compiler.is_compiling() or not can_score(z_K1ND):
-            return super().union_score(z_KND, offset_B1, query_BD, weights)
-        score_1N, weight_1NK = score_candidates(z_K1ND, query_BD, weights, offset_B1)
+            return super().union_score(z_KND, offset_B1, query_BQ, weights)
+        score_1N, weight_1NK = score_candidates(z_K1ND, query_BQ, weights, offset_B1)
         return score_1N[0], None if weight_1NK is None else weight_1NK[0]
 
     def _takes(self, states: Tensor, relation: Tensor, weights: LayerWeights) -> bool:

@@ -5,7 +5,7 @@
 All maps act on F_k = [z_k ; q]. What they make of the query q is computed once per query, in torch; the native pass
 adds what they make of the state z_k.
 
-B queries, C candidates, K branches, D channels, A attention width, H hidden width.
+B queries, C candidates, K branches, D channels, Q channels of a query vector, A attention width, H hidden width.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gamma_kg.kernels.native.graphs import checked_offsets
 from gamma_kg.kernels.native.loading import loaded
 from gamma_kg.kernels.native.propagation import supports
 from gamma_kg.kernels.parameters import ScoreWeights
-from gamma_kg.kernels.score import by_query, constant_weights
+from gamma_kg.kernels.score import by_query, constant_weights, query_of_branch
 
 
 def can_score(z_KBCD: Sequence[Tensor]) -> bool:
@@ -33,25 +33,25 @@ def can_score(z_KBCD: Sequence[Tensor]) -> bool:
 
 
 def score_candidates(
-    z_KBCD: Sequence[Tensor], query_BD: Tensor, weights: ScoreWeights, offset_B1: Tensor | None = None
+    z_KBCD: Sequence[Tensor], query_BQ: Tensor, weights: ScoreWeights, offset_B1: Tensor | None = None
 ) -> tuple[Tensor, Tensor | None]:
     """Scores (B, C) and branch weights (B, C, K); the caller has asked `can_score`.
 
     With `offset_B1` the states are (1, C, D), and the candidates of query b are offset[b] : offset[b + 1] of them.
     """
-    B, K, attention, dtype = len(query_BD), len(z_KBCD), weights.attention, query_BD.dtype
-    hidden_KHD, hidden_BKH = _by_part(weights.hidden, query_BD)
+    B, K, attention, dtype = len(query_BQ), len(z_KBCD), weights.attention, query_BQ.dtype
+    hidden_KHD, hidden_BKH = _by_part(weights.hidden, query_BQ)
     keys: list[Tensor | None] = [None, None, None]
     given_BK: Tensor | None = None
     if attention is None:
-        given_BK = query_BD.new_ones(B, K)
+        given_BK = query_BQ.new_ones(B, K)
     elif isinstance(attention.keys, Tensor):
         given_BK = constant_weights(attention, B)
     else:
-        key_KAD, key_BKA = _by_part(attention.keys, query_BD)
+        key_KAD, key_BKA = _by_part(attention.keys, query_BQ)
         keys = [key_KAD, key_BKA, attention.context_BA.expand(B, key_KAD.shape[1])]
-    score_BC = query_BD.new_empty(z_KBCD[0].shape[:2])
-    weight_BCK = query_BD.new_empty(*z_KBCD[0].shape[:2], K)
+    score_BC = query_BQ.new_empty(z_KBCD[0].shape[:2])
+    weight_BCK = query_BQ.new_empty(*z_KBCD[0].shape[:2], K)
     offset = None if offset_B1 is None else checked_offsets("offsets", offset_B1, z_KBCD[0].shape[1])
     loaded().score(
         [z.detach().numpy() for z in z_KBCD], offset, *(maybe("keys", key, dtype) for key in keys),
@@ -64,8 +64,8 @@ def score_candidates(
     return score_BC, None if attention is None else weight_BCK
 
 
-def _by_part(weights: Sequence[Tensor], query_BD: Tensor) -> tuple[Tensor, Tensor]:
+def _by_part(weights: Sequence[Tensor], query_BQ: Tensor) -> tuple[Tensor, Tensor]:
     """The part of each map that acts on the state, (K, out, D), and what the other makes of the query, (B, K, out)."""
-    D = query_BD.shape[1]
-    of_query = torch.stack([by_query(query_BD, weight[:, D:]) for weight in weights], dim=1)
-    return torch.stack([weight[:, :D] for weight in weights]), of_query.contiguous()
+    D = weights[0].shape[1] // 2
+    of_query = [by_query(query_of_branch(query_BQ, k, D), weight[:, D:]) for k, weight in enumerate(weights)]
+    return torch.stack([weight[:, :D] for weight in weights]), torch.stack(of_query, dim=1).contiguous()
