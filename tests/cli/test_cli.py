@@ -125,6 +125,7 @@ def test_a_bad_graph_names_file_and_line(
         ({"--head": "An"}, "no entity is named 'An' among 3; did you mean 'Ann'?"),
         ({"--relation": "mother"}, "did you mean 'mother of'?"),
         ({"--top-k": "0"}, "top_k must be at least 1, got 0"),
+        ({"--top": "0"}, "top_k must be at least 1, got 0"),
         ({"--tail": "Bob"}, "exactly two of head, relation and tail"),
         ({"--memory": "lots"}, "800MB or 4GB"),
         ({"-m": "nowhere.safetensors"}, "no model 'nowhere.safetensors'"),

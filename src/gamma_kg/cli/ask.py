@@ -21,7 +21,9 @@ def ask(
     graph: GraphArgument,
     question: Annotated[str, typer.Argument(help="SELECT ?x WHERE { … }, or a nested list as in the BetaE files.")],
     reading: Reading,
-    top_k: Annotated[int | None, typer.Option("--top-k", "-k", help="How many answers; else LIMIT, else 10.")] = None,
+    top_k: Annotated[
+        int | None, typer.Option("--top", "--top-k", "-k", help="How many answers; else LIMIT, else 10.")
+    ] = None,
     only_new: Annotated[
         bool, typer.Option("--only-new", help="Leave out answers that follow from the graph as it is.")
     ] = False,

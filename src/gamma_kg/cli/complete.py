@@ -55,7 +55,7 @@ def complete(
     type_: Annotated[
         str | None, typer.Option("--type", help="Only facts about things of this type or of one below it.")
     ] = None,
-    top: Annotated[int, typer.Option(help="How many facts.")] = 100,
+    top: Annotated[int, typer.Option("--top", "--top-k", "-k", help="How many facts.")] = 100,
     min_probability: Annotated[
         list[str] | None,
         typer.Option(help="Leave out what is less probable: 0.2, or for one relation NAME=0.2; may be repeated."),

@@ -57,7 +57,7 @@ def predict(
     head: Annotated[str | None, typer.Option("--head", "-h", help="Name of the head entity.")] = None,
     relation: Annotated[str | None, typer.Option("--relation", "-r", help="Name of the relation.")] = None,
     tail: Annotated[str | None, typer.Option("--tail", "-t", help="Name of the tail entity.")] = None,
-    top_k: Annotated[int, typer.Option("--top-k", "-k", help="How many answers to show.")] = 10,
+    top_k: Annotated[int, typer.Option("--top", "--top-k", "-k", help="How many answers to show.")] = 10,
     model: ModelOption = None,
     include_known: Annotated[
         bool, typer.Option("--include-known", help="Also rank facts the graph already holds.")
