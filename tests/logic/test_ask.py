@@ -102,3 +102,18 @@ def test_weights_trained_on_queries_are_bundled_with_how_they_take_a_step(family
     assert trained.provenance["trained_for"] == "queries" and steps_of(trained) == StepOptions()
     (answer,) = ask(family, entity("Ann").along("married to", "father of"), trained, only_new=True, top_k=1)
     assert not answer.follows and 0 < answer.probability < 1
+
+
+def test_no_step_goes_against_a_hierarchy_unless_told_so(small_gamma: Gamma) -> None:
+    """A tree of two children each, 510 facts: nothing is above its own parent, by one step or by two."""
+    kg = KnowledgeGraph.from_triples([(f"n{i}", "kind of", f"n{(i - 1) // 2}") for i in range(1, 511)])
+    below = {f"n{i}" for i in (3, 4, 7, 8, 9, 10)}
+
+    def found(question: str, **options: bool) -> set[str]:
+        return {a.name for a in ask(kg, question, small_gamma, top_k=511, only_new=True, **options)}
+
+    one_step, two_steps = "SELECT ?x { <n1> <kind of> ?x }", "SELECT ?x { <n3> <kind of>/<kind of> ?x }"
+    assert below <= found(one_step, rules=False)
+    assert not below & found(one_step)
+    assert not below & found(two_steps)
+    assert "n2" in found(one_step)  # rules leave others in

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gamma_kg.cli.predict import DeviceOption, LocalOption, MemoryOption
+from gamma_kg.cli.predict import DeviceOption, LocalOption, MemoryOption, RulesOption
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def ask(
     memory: MemoryOption = None,
     device: DeviceOption = "cpu",
     local: LocalOption = "auto",
+    rules: RulesOption = True,
 ) -> None:
     """Answer a question whose conditions form a tree: triples, UNION, MINUS, FILTER NOT EXISTS, ^p, p/q, LIMIT.
 
@@ -58,6 +59,7 @@ def ask(
     steps = steps_of(gamma) if threshold is None else replace(steps_of(gamma), threshold=threshold)
     kg = reading.graph(graph)
     options: dict[str, Any] = {"top_k": top_k, "only_new": only_new, "why": why, "memory": memory, "local": local}
+    options["rules"] = rules
     answers = answer(kg, asked, gamma, logic=logic, steps=steps, **options)
     if json_lines:
         for found in answers:

@@ -62,12 +62,14 @@ def ask(
     why: bool = False,
     memory: str | int | None = None,
     local: Local = "auto",
+    rules: bool = True,
 ) -> list[Answer]:
     """The best answers to a question with several steps, most probable first.
 
     The question is SPARQL, a formula (`entity("X").along("inhibits") & …`) or a nested list as in the BetaE files.
     `gamma` are the bundled weights if left out; `steps` says how they take a step, `steps_of(gamma)` if left out.
     With `only_new`, answers that follow from the graph are left out; with `why`, each predicted step is explained.
+    With `rules`, no step contradicts the patterns of the graph's own facts, as in `predict`.
     `local` as for `predict`: on a large graph each step is computed around the set that it starts from.
     """
     formula, limit = understood(question)
@@ -77,14 +79,14 @@ def ask(
     formula = resolve(formula, kg)
     check_bounded(formula)
     gamma = gamma or Gamma.from_pretrained()
-    projector = ModelProjection(gamma, kg, steps or steps_of(gamma), memory=memory, local=local)
+    projector = ModelProjection(gamma, kg, steps or steps_of(gamma), memory=memory, local=local, rules=rules)
     memberships = execute([formula], projector, logic_named(logic))
     degree_N = memberships[formula]
     binder = Binder(formula, memberships, projector)
     if only_new:
         degree_N = degree_N.clone()
         degree_N[torch.from_numpy(binder.following())] = 0
-    explain = partial(gamma.explain, kg, memory=memory, local=local)
+    explain = partial(gamma.explain, kg, memory=memory, local=local, rules=rules)
     best = degree_N.topk(min(top_k, kg.num_entities))
     return [
         _answer(kg, binder, int(i), float(degree), explain if why else None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import torch
@@ -21,11 +22,15 @@ from gamma_kg.logic.project import Operand, Projector
 from gamma_kg.logic.traverse import Follow
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.switch import Local, local_triples, said
+from gamma_kg.rules import rules_of
 
 # Degrees of a set are told apart in so many levels where facts lead on from it.
 LEVELS = 10
 # On a neighbourhood a step goes on from the best so many of a set: it grows around all of them together.
 LOCAL_STARTS = 128
+# The likely members of a set, those with this part of the highest degree, rule an answer out if all of them do; of more
+# than so many one always leads there.
+LIKELY, MOST_LIKELY = 0.1, 16
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ def steps_of(gamma: Gamma) -> StepOptions:
 
 
 class ModelProjection(Projector):
-    """Degrees by a model."""
+    """Degrees by a model; with `rules`, nothing is reached by a step that contradicts what the graph shows."""
 
     def __init__(
         self,
@@ -78,8 +83,10 @@ class ModelProjection(Projector):
         *,
         memory: str | int | None = None,
         local: Local = "auto",
+        rules: bool = False,
     ) -> None:
         super().__init__(kg)
+        self._uses_rules = rules
         self.gamma, self.options, self.memory = gamma, options or steps_of(gamma), memory
         self.local: int | None = local_triples(kg, local)
 
@@ -92,7 +99,25 @@ class ModelProjection(Projector):
             for query, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
                 score_1N = batch.answers(row).dense()[None].float()
                 degree_BN[query] = degrees(score_1N, self.options.share)[0]
+        if self._uses_rules:
+            for degree_N, operand, relation in zip(degree_BN, operands, relations, strict=True):
+                degree_N[self._against(operand, relation, degree_N)] = 0
         return with_facts(degree_BN, operands, relations, self.follow) if self.options.facts else degree_BN
+
+    def _against(self, operand: Operand, relation: int, degree_N: Tensor) -> Tensor:
+        """Entities that no likely member of the operand can lead to, int64."""
+        if isinstance(operand, int):
+            likely = [operand]
+        else:
+            likely = (operand >= LIKELY * operand.max().clamp_min(1e-9)).nonzero()[:, 0].tolist()
+        if not 0 < len(likely) <= MOST_LIKELY:
+            return torch.empty(0, dtype=torch.long)
+
+        def best(count: int) -> Tensor:
+            return degree_N.topk(min(count, len(degree_N))).indices
+
+        found = [rules_of(self.kg).without(entity, relation, best).numpy() for entity in likely]
+        return torch.from_numpy(reduce(np.intersect1d, found))
 
 
 def with_facts(degree_BN: Tensor, operands: Sequence[Operand], relations: Sequence[int], follow: Follow) -> Tensor:

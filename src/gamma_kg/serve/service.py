@@ -158,7 +158,7 @@ class Service:
         if why and top_k > self.limits.explained:
             raise DataError(f"reasons are given for {self.limits.explained} answers at once, got top_k {top_k}")
         options: dict[str, Any] = {"top_k": top_k, "only_new": only_new, "logic": logic, "why": why}
-        options |= {"memory": self.how.memory, "local": self.how.local}
+        options |= {"memory": self.how.memory, "local": self.how.local, "rules": self.how.rules}
         return await self.in_time(self.thread.call(lambda: ask(graph.kg, formula, gamma, **options)))
 
     def start_complete(
