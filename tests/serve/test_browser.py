@@ -193,6 +193,46 @@ def test_missing_facts_of_an_entity_are_found_accepted_and_downloaded(page: Any,
     page.wait_for_selector("tr.accepted", state="detached")
 
 
+def test_hasty_clicks_on_a_verdict_count_in_their_order_and_as_they_were_meant(page: Any) -> None:
+    def click(*buttons: str) -> None:
+        answered = itertools.count(1)
+
+        def is_last(response: Any) -> bool:
+            return response.url.endswith("/decide") and next(answered) == len(buttons)
+
+        with page.expect_response(is_last):  # all clicks come before the first of them is answered
+            page.evaluate(
+                "(all) => all.forEach((one) => document.querySelector(`form.verdict [data-says=${one}]`).click())",
+                list(buttons),
+            )
+
+    page.goto("/g/demo/ask?head=Uganda&relation=borders")
+    click("accepted", "accepted")
+    page.wait_for_function("document.getElementById('said').textContent")
+    assert page.locator(".answers tbody tr").first.get_attribute("class") == "accepted"
+    page.goto("/g/demo/ask?head=Uganda&relation=borders")
+    assert page.locator(".answers tbody tr").first.get_attribute("class") == "accepted"
+    click("rejected", "accepted", "rejected")
+    page.wait_for_selector(".answers tbody tr.rejected")
+    page.goto("/g/demo/ask?head=Uganda&relation=borders")
+    page.locator(".answers tbody tr.rejected [data-says=rejected]").click()  # taken back, for the other tests
+    page.wait_for_selector(".answers tbody tr.rejected", state="detached")
+
+
+def test_a_verdict_that_the_script_could_not_send_is_sent_by_the_form(chromium: Any, address: str) -> None:
+    context = chromium.new_context(base_url=address)
+    context.set_default_timeout(40_000)
+    tab = context.new_page()
+    tab.goto("/g/demo/ask?head=Uganda&relation=borders")
+    tab.route("**/decide", lambda route: route.abort(), times=1)  # the script's own try never arrives
+    with tab.expect_navigation():
+        tab.locator("form.verdict [data-says=accepted]").first.click()
+    tab.goto("/g/demo/ask?head=Uganda&relation=borders")
+    tab.locator(".answers tbody tr.accepted [data-says=accepted]").click()
+    tab.wait_for_selector(".answers tbody tr.accepted", state="detached")
+    context.close()
+
+
 def test_the_whole_graph_is_searched_with_progress_and_can_be_cancelled(page: Any) -> None:
     page.goto("/g/demo/missing")
     page.click("main button:has-text('Find')")

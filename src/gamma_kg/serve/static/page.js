@@ -25,8 +25,11 @@ class Completion {
     this.asked = 0;
     input.addEventListener("input", () => this.later());
     input.addEventListener("keydown", (event) => this.key(event));
-    input.addEventListener("focus", () => { if (!input.value && !input.dataset.go) this.look(); });
-    input.addEventListener("blur", () => setTimeout(() => this.close(), 150));
+    input.addEventListener("focus", () => {
+      clearTimeout(this.leaving); // back before the list was closed: the new one must stay open
+      if (!input.value && !input.dataset.go) this.look();
+    });
+    input.addEventListener("blur", () => { this.leaving = setTimeout(() => this.close(), 150); });
   }
 
   later() {
@@ -118,17 +121,32 @@ function follow(card) {
     if (bar) { bar.max = job.total || 1; bar.value = job.done; }
   });
   events.addEventListener("end", () => { events.close(); location.reload(); });
+  // The server says no (it was started again and knows no such job): the page loaded again says why.
+  events.addEventListener("error", () => { if (events.readyState === EventSource.CLOSED) location.reload(); });
+  // Loading again at the end would cut off the answer to a Cancel that is on its way.
+  card.querySelectorAll("form").forEach((form) => form.addEventListener("submit", () => events.close()));
 }
 
 // Accept and reject without leaving the page.
 function decide(form) {
-  form.addEventListener("submit", async (event) => {
+  let before = Promise.resolve(); // clicks count in the order in which they were made, as they were meant then
+  form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const pressed = event.submitter;
-    const body = new URLSearchParams(new FormData(form, pressed));
-    const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" } });
-    if (!answer.ok) { form.submit(); return; }
-    const verdict = pressed.value;
+    const verdict = event.submitter.value;
+    const body = new URLSearchParams(new FormData(form, event.submitter));
+    before = before.then(() => send(verdict, body));
+  });
+
+  async function send(verdict, body) {
+    const asked = { method: "POST", body, headers: { Accept: "application/json" } };
+    const answer = await fetch(form.action, asked).catch(() => null);
+    if (!answer?.ok) { // without script, so that the page says what is wrong
+      const given = document.createElement("input");
+      Object.assign(given, { type: "hidden", name: "verdict", value: verdict });
+      form.append(given);
+      form.submit();
+      return;
+    }
     for (const button of form.querySelectorAll("button")) {
       const isOn = button.dataset.says === verdict;
       button.setAttribute("aria-pressed", String(isOn));
@@ -137,7 +155,7 @@ function decide(form) {
     const row = form.closest("tr");
     if (row) row.className = verdict;
     say(verdict || "taken back");
-  });
+  }
 }
 
 function switchTheme() {
