@@ -70,6 +70,16 @@ def test_a_wide_table_may_be_a_data_frame(airports: Path, library: str) -> None:
     assert sorted(kg) == sorted(AIRPORT_FACTS)
 
 
+def test_a_wide_table_and_a_list_of_edges_are_told_how_they_are_read(airports: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"if each row is one thing, .*\(id_column ident\)"):
+        read_triples(airports)
+    edges = tmp_path / "edges.txt"
+    edges.write_text("Ada Bob\nBob Cleo\n")
+    with pytest.raises(DataError, match=r"edge_relation linked"):
+        read_triples(edges)
+    assert named(read_triples(edges, edge_relation="knows")) == [("Ada", "knows", "Bob"), ("Bob", "knows", "Cleo")]
+
+
 def test_a_short_row_of_a_wide_table_is_a_bad_line(airports: Path) -> None:
     airports.write_text(AIRPORTS + "XXX,Nowhere\n")
     with pytest.raises(DataError, match=r"airports.csv line 6: expected 6 comma-separated columns, found 2"):

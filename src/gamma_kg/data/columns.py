@@ -76,12 +76,13 @@ def of_frame(cells: Sequence[str], columns: Sequence[str | int] | None, where: s
         return known
     if len(cells) == 3:
         return 0, 1, 2
-    raise DataError(f"{where}: {unclear(len(cells))}")
+    raise DataError(f"{where}: {unclear(len(cells), cells[0] if cells else None)}")
 
 
-def unclear(count: int) -> str:
-    """The text for a table whose columns can't be told apart."""
+def unclear(count: int, first: str | None = None) -> str:
+    """The text for a table whose columns can't be told apart; `first` is a column that may name what a row is about."""
+    wide = f"; if each row is one thing, say which column names it (id_column {first})" if first else ""
     return (
         f"expected 3 columns (head, relation, tail), found {count}; "
-        "say which ones they are (columns subject,predicate,object or 0,1,2)"
+        f"say which ones they are (columns subject,predicate,object or 0,1,2){wide}"
     )
