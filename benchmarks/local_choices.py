@@ -15,16 +15,13 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.data.benchmark import load_benchmark
 from gamma_kg.evaluation.plan import QueryPlan
-from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.known import KnownAnswers
-from gamma_kg.graph.neighbourhoods import Neighbourhoods
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.growth import grow
 from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers
@@ -39,7 +36,7 @@ FREQUENT = 16
 @dataclass(frozen=True)
 class Growth:
     """How a neighbourhood grows: `frequent` is the share of the walk's weight that frequent answers of the relation
-    get, `rim` how many edges of each entity and relation may lead out of it, to entities with no other edge there."""
+    get, `rim` how many facts may lead out of it, one of each entity and relation."""
 
     triples: int
     restart: float = 0.15
@@ -53,9 +50,8 @@ GROWTHS = {
     "16,000": Growth(16_000),
     "8,000, restart .4": Growth(8_000, restart=0.4),
     "8,000, frequent answers": Growth(8_000, frequent=0.2),
-    "8,000, rim edges": Growth(8_000, rim=1),
-    "8,000, four rim edges": Growth(8_000, rim=4),
-    "4,000, rim edges": Growth(4_000, rim=1),
+    "8,000, rim edges": Growth(8_000, rim=8_000),
+    "6,000, 2,000 rim edges": Growth(6_000, rim=2_000),
 }
 
 
@@ -114,13 +110,9 @@ def measure(
             walk = Starts.single(source_B)
             if growth.frequent:
                 walk = with_frequent(kg, int(source_B[0]), relation, growth.frequent)
-            hoods = grow(kg.edges, walk, growth.triples, growth.restart)
-            inside = hoods.entity_N
-            if growth.rim:
-                hoods = with_rim(kg.edges, hoods, growth.rim)
+            hoods = grow(kg.edges, walk, growth.triples, growth.restart, growth.rim)
+            inside = hoods.entity_N[hoods.is_inside_N]
             score = score_neighbourhoods(gamma.model, hoods, relations, Starts.single(source_B), relation_B).score_BC
-            # What lies beyond the rim has lost all but one of its edges: the background knows more of it.
-            score = score[: len(inside)]
             for off in OFF if choice == "8,000" else (0.0, 2.0):
                 rows[choice, off] = (outside - off).index_copy(0, inside, score)
                 note(f"{choice}; less {off:g} outside", rows[choice, off])
@@ -138,34 +130,6 @@ def with_frequent(kg: KnowledgeGraph, source: int, relation: int, share: float) 
     node = torch.cat((torch.tensor([source]), others))
     every = torch.cat((torch.tensor([1 - share if len(others) else 1.0]), weight))
     return Starts.of_weights(torch.zeros_like(node), node, every, 1)
-
-
-def with_rim(edges: Edges, hoods: Neighbourhoods, most: int) -> Neighbourhoods:
-    """One neighbourhood, and of each of its entities and relations up to `most` edges that lead out of it."""
-    inside = hoods.entity_N.numpy()
-    place = np.full(edges.num_nodes, -1)
-    place[inside] = np.arange(len(inside))
-    node_ptr, group_ptr = edges.node_ptr.numpy(), edges.group_ptr.numpy()
-    first, last = group_ptr[node_ptr[inside]], group_ptr[node_ptr[inside + 1]]
-    position = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
-    group = np.searchsorted(group_ptr, position, side="right") - 1
-    other = edges.neighbour.numpy()[position].astype(np.int64)
-    leads_out = place[other] < 0
-    position, group, other = position[leads_out], group[leads_out], other[leads_out]
-    begins = np.flatnonzero(np.diff(group, prepend=-1))  # a group's edges lie together, groups in any order
-    rank = np.arange(len(group)) - np.repeat(begins, np.diff(np.append(begins, len(group))))
-    group, other = group[rank < most], other[rank < most]
-    node = place[np.searchsorted(node_ptr, group, side="right") - 1]
-    type_ = edges.group_type.numpy()[group].astype(np.int64)
-    beyond, which = np.unique(other, return_inverse=True)
-    far = len(inside) + which
-    inverse = edges.inverse.numpy()
-    old = [part.numpy() for part in hoods.edges.slice(0, hoods.edges.num_edges)]
-    new = (np.concatenate([node, far]), np.concatenate([type_, inverse[type_]]), np.concatenate([far, node]))
-    both = (np.concatenate(pair) for pair in zip(old, new, strict=True))
-    total = len(inside) + len(beyond)
-    entity_N = torch.cat((hoods.entity_N, torch.from_numpy(beyond)))
-    return Neighbourhoods(Edges.build(*both, total, inverse), torch.tensor([0, total]), entity_N)
 
 
 def reciprocal_rank(score_N: Tensor, answer: int, without: Tensor) -> float:

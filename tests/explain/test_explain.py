@@ -14,7 +14,7 @@ import torch
 from gamma_kg import DataError, Gamma, KnowledgeGraph
 from gamma_kg.demo import demo_graph, demo_split
 from gamma_kg.explain import Explanation
-from gamma_kg.explain.asked import Asked, Piece, Standing
+from gamma_kg.explain.asked import Asked, Neighbourhood, Standing
 from gamma_kg.explain.beam import best_walks
 from gamma_kg.explain.deciding import Decision, deciding_facts
 from gamma_kg.explain.gradients import edge_gradients
@@ -25,11 +25,11 @@ from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.encoder import relation_of_queries
 
 
-def asked_on(gamma: Gamma, kg: KnowledgeGraph, fact: tuple[int, int, int], piece: Piece | None = None) -> Asked:
+def asked_on(gamma: Gamma, kg: KnowledgeGraph, fact: tuple[int, int, int], near: Neighbourhood | None = None) -> Asked:
     with torch.no_grad():
         relation_graph = kg.relation_graph_as(gamma.config.relation_graph)
         relations = gamma.model.relation_states(relation_graph, kg.edges.inverse, torch.tensor([fact[1]]))
-    return Asked(gamma.model, kg, fact, relations, piece=piece)
+    return Asked(gamma.model, kg, fact, relations, neighbourhood=near)
 
 
 def weighted_score(gamma: Gamma, kg: KnowledgeGraph, asked: Asked, weight_TE: torch.Tensor) -> torch.Tensor:

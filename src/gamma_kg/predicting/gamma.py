@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gamma_kg.errors import CheckpointError
 from gamma_kg.explain import Explanation, explain
-from gamma_kg.explain.asked import Piece
+from gamma_kg.explain.asked import Neighbourhood
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.starts import Starts
 from gamma_kg.machine.device import choose_device
@@ -30,7 +30,7 @@ from gamma_kg.predicting.home import warn_if_elsewhere
 from gamma_kg.predicting.inference import RelationCache, ScoreBatch, relation_states, score_batches
 from gamma_kg.predicting.local import local_batches
 from gamma_kg.predicting.predictor import Predictor
-from gamma_kg.predicting.switch import Local, local_triples
+from gamma_kg.predicting.switch import Local, local_triples, rim_of
 from gamma_kg.predicting.weights import load_weights_of
 from gamma_kg.rules import rules_of
 from gamma_kg.rules.reasons import ReasonFinder
@@ -187,10 +187,11 @@ class Gamma(Predictor):
             raise CheckpointError("an ensemble has no single explanation: ask one of its models")
         model, triples, memory_bytes = self.model, local_triples(kg, local), budget(memory, self.device)
 
-        def piece(relation_id: int) -> Piece | None:
+        def neighbourhood(relation_id: int) -> Neighbourhood | None:
             if triples is None:
                 return None
-            return Piece(triples, self._backgrounds.of(model, kg, relation_id, self._cache, memory_bytes))
+            background = self._backgrounds.of(model, kg, relation_id, self._cache, memory_bytes)
+            return Neighbourhood(triples, rim_of(triples), background)
 
         fact = kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail)
         without = list(without)
@@ -206,7 +207,7 @@ class Gamma(Predictor):
             without=without,
             rivals_less=rules_of(kg).without(*fact[:2]) if rules else None,
             relations=lambda r: relation_states(model, kg, torch.tensor([r]), self._cache, memory_bytes),
-            piece=piece,
+            neighbourhood=neighbourhood,
         )
         # With facts taken away the map that was fitted to the whole graph says nothing.
         how = AnswerOptions(rules=rules, memory=memory, local=local)
