@@ -27,13 +27,13 @@ import torch
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.data.benchmark import load_benchmark
 from gamma_kg.demo import demo_graph
-from gamma_kg.explain.asked import Asked, Piece, Triple
+from gamma_kg.explain.asked import Asked, Neighbourhood, Triple
 from gamma_kg.explain.explain import Explanation
 from gamma_kg.io.journal import Journal
 from gamma_kg.machine.memory import budget
 from gamma_kg.predicting.background import BackgroundCache
 from gamma_kg.predicting.inference import RelationCache, relation_states
-from gamma_kg.predicting.switch import local_triples
+from gamma_kg.predicting.switch import local_triples, rim_of
 from gamma_kg.rules import rules_of
 
 SIZES = (1, 5)
@@ -127,10 +127,11 @@ def _asked(gamma: Gamma, kg: KnowledgeGraph, fact: Triple) -> Asked:
     """The query as `Gamma.explain` asks it."""
     triples, memory = local_triples(kg, "auto"), budget(None)
     states = relation_states(gamma.model, kg, torch.tensor([fact[1]]), STATES, memory)
-    piece = None
+    near = None
     if triples is not None:
-        piece = Piece(triples, BACKGROUNDS.of(gamma.model, kg, fact[1], STATES, memory))
-    return Asked(gamma.model, kg, fact, states, (), piece, rules_of(kg).without(*fact[:2]))
+        background = BACKGROUNDS.of(gamma.model, kg, fact[1], STATES, memory)
+        near = Neighbourhood(triples, rim_of(triples), background)
+    return Asked(gamma.model, kg, fact, states, (), near, rules_of(kg).without(*fact[:2]))
 
 
 def _named(why: Explanation) -> Iterator[tuple[str, str, str]]:

@@ -40,7 +40,7 @@ def _many_threads(line: Line, effort: Effort) -> Line:
     from gamma_kg.demo import demo_graph
 
     gamma, graphs = Gamma.from_pretrained(), [demo_graph(), _another()]
-    questions = [(g, e % kg.num_entities, e % (2 * kg.num_relations)) for e in range(60) for g, kg in enumerate(graphs)]
+    questions = [(g, e % kg.num_entities, e % kg.num_types) for e in range(60) for g, kg in enumerate(graphs)]
 
     def ask(model: Gamma, question: tuple[int, int, int]) -> torch.Tensor:
         g, entity, relation = question

@@ -19,7 +19,7 @@ from gamma_kg.graph.changing import holds, part_of, with_facts, without_facts
 from gamma_kg.graph.describe import Description, describe
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.facts import BLOCK_TRIPLES, Facts, FactsInMemory
-from gamma_kg.graph.inverse import direct_of, inverse_of
+from gamma_kg.graph.inverse import direct_of, inverse_of, num_types
 from gamma_kg.graph.ordering import first_of_each
 from gamma_kg.graph.store.layout import is_store
 from gamma_kg.io.shown import html_text
@@ -177,6 +177,11 @@ class KnowledgeGraph:
 
     def relation_id(self, name: str) -> int:
         return self.relations.id(name)
+
+    @property
+    def num_types(self) -> int:
+        """How many relation ids there are, inverses included."""
+        return num_types(self.num_relations)
 
     def inverse(self, relation: Tensor) -> Tensor:
         """The ids of the same relations read from the other end."""

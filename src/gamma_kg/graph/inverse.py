@@ -15,9 +15,14 @@ from numpy.typing import NDArray
 Ids = TypeVar("Ids", bound=Any)
 
 
+def num_types(num_relations: int) -> int:
+    """How many ids there are: every relation, read both ways."""
+    return 2 * num_relations
+
+
 def inverse_of(relation: Ids, num_relations: int) -> Ids:
     """The ids of the same relations read from their other ends."""
-    inverse: Ids = (relation + num_relations) % max(2 * num_relations, 1)
+    inverse: Ids = (relation + num_relations) % max(num_types(num_relations), 1)
     return inverse
 
 
@@ -34,7 +39,7 @@ def is_inverse(relation: Ids, num_relations: int) -> Any:
 
 def inverse_types(num_relations: int) -> NDArray[np.int64]:
     """The inverse of every id, [2R]."""
-    return inverse_of(np.arange(2 * num_relations), num_relations)
+    return inverse_of(np.arange(num_types(num_relations)), num_relations)
 
 
 def both_ways(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gamma_kg.graph.inverse import both_ways
+from gamma_kg.graph.inverse import both_ways, num_types
 from gamma_kg.graph.ordering import sorted_pairs, starts_of_runs
 
 IntArray = NDArray[np.int64]
@@ -45,7 +45,7 @@ class KnownAnswers:
     ) -> KnownAnswers:
         """From queries and their answers as they are."""
         query = _query(source, relation, num_relations)
-        query, answer = sorted_pairs(query, answer, 2 * num_relations * num_sources, num_answers)
+        query, answer = sorted_pairs(query, answer, num_types(num_relations) * num_sources, num_answers)
         once = starts_of_runs(query, answer)
         query, answer = query[once], answer[once]
         start = starts_of_runs(query)
@@ -65,4 +65,4 @@ class KnownAnswers:
 
 def _query(source: AnyIntArray, relation: AnyIntArray, num_relations: int) -> IntArray:
     """The integer that stands for a query; source and relation are below 2^31, so it always fits."""
-    return source.astype(np.int64) * (2 * num_relations) + relation
+    return source.astype(np.int64) * num_types(num_relations) + relation

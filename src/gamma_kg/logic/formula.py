@@ -159,7 +159,7 @@ def _entity_id(name: Name, kg: KnowledgeGraph) -> int:
 def relation_id(name: Name, kg: KnowledgeGraph) -> int:
     """The id of a relation, or of the inverse of one where its name has a ^ in front."""
     if isinstance(name, int):
-        return _checked(name, 2 * kg.num_relations, "relation")
+        return _checked(name, kg.num_types, "relation")
     if name.startswith(INVERSE) and name not in kg.relations:
         return inverse_of(kg.relation_id(name.removeprefix(INVERSE)), kg.num_relations)
     return kg.relation_id(name)

@@ -85,7 +85,7 @@ def answer_counts(kg: KnowledgeGraph) -> sparse.csr_array:
     _, rows, columns = both_ways(kg.triples.numpy(), kg.num_relations)
     # Entries of the same place are added up.
     return sparse.csr_array(
-        (np.ones(len(rows), dtype=np.float32), (rows, columns)), shape=(2 * kg.num_relations, kg.num_entities)
+        (np.ones(len(rows), dtype=np.float32), (rows, columns)), shape=(kg.num_types, kg.num_entities)
     )
 
 

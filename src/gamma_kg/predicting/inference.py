@@ -106,7 +106,7 @@ def batch_size(model: GammaModel, kg: KnowledgeGraph, memory: int) -> int:
     floats = kg.num_entities * (config.dim * (config.num_branches + LAYER_STATES) + 2 * config.num_branches + 2)
     # The relation vectors of a query for all layers, and the hidden layer that projects them.
     width = float(max(ALGEBRAS[name].relation_width for name in config.branches))
-    floats += int(2 * kg.num_relations * config.dim * (2 + width * config.num_layers))
+    floats += int(kg.num_types * config.dim * (2 + width * config.num_layers))
     return max(1, memory // (floats * model.score.out.weight.element_size()))
 
 
@@ -120,7 +120,7 @@ def check_queries(kg: KnowledgeGraph, start_Q: Starts | Tensor, relation_Q: Tens
         )
     for what, ids, limit in (
         ("source", start_Q.node_S if isinstance(start_Q, Starts) else start_Q, kg.num_entities),
-        ("relation", relation_Q, 2 * kg.num_relations),
+        ("relation", relation_Q, kg.num_types),
     ):
         if len(ids) and not (0 <= int(ids.min()) and int(ids.max()) < limit):
             raise DataError(f"{what} ids must lie in 0..{limit - 1}, found {int(ids.min())}..{int(ids.max())}")

@@ -39,7 +39,7 @@ class Slots:
     """How often every entity fills every slot, and how often the filler of one slot fills another."""
 
     def __init__(self, kg: KnowledgeGraph) -> None:
-        self.num_entities, self.num_slots = kg.num_entities, 2 * kg.num_relations
+        self.num_entities, self.num_slots = kg.num_entities, kg.num_types
         rows, columns, _ = both_ways(kg.triples.numpy(), kg.num_relations)
         shape = (self.num_entities, self.num_slots)
         by_entity = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)

@@ -103,7 +103,7 @@ class Types:
         for relation in self.relations:
             tails, counts = torch.unique(self._ends(relation, 2), return_counts=True)
             named += [kg.entities[int(tails[i])] for i in counts.argsort(descending=True)[:100]]
-        return [*dict.fromkeys(named), *(self._role(kind) for kind in range(2 * kg.num_relations))]
+        return [*dict.fromkeys(named), *(self._role(kind) for kind in range(kg.num_types))]
 
     def members(self, type_name: str) -> Tensor:
         """Which entities are of this type or play this role, bool [N]; an unknown name is an `UnknownNameError`."""
@@ -131,7 +131,7 @@ class Types:
 def relation_counts(kg: KnowledgeGraph) -> NDArray[np.int64]:
     """Facts of every relation, int64 [R]."""
     edges = kg.edges
-    counts = torch.zeros(2 * kg.num_relations, dtype=torch.long)
+    counts = torch.zeros(kg.num_types, dtype=torch.long)
     counts.index_add_(0, edges.group_type.long(), edges.group_ptr.diff())
     return counts[: kg.num_relations].numpy()
 
