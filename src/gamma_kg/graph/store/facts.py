@@ -17,7 +17,7 @@ from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.facts import direct_blocks
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.graph.inverse import inverse_types
+from gamma_kg.graph.inverse import inverse_types, num_types
 from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.graph.store.layout import AnyArray, ArrayFolder, Header, check_arrays
 from gamma_kg.graph.store.names import StoredNames
@@ -34,7 +34,7 @@ class StoredFacts:
         self.edges = edges_of_folder(folder, header.num_entities, header.num_relations)
         self._relation_graphs = {
             kind: _edges(
-                folder, f"relations.{kind}", 2 * header.num_relations, torch.tensor(inverse, dtype=torch.int32)
+                folder, f"relations.{kind}", num_types(header.num_relations), torch.tensor(inverse, dtype=torch.int32)
             )
             for kind, (_, inverse) in KINDS.items()
         }

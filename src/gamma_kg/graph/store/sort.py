@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gamma_kg.errors import DataError
-from gamma_kg.graph.inverse import both_ways, is_inverse
+from gamma_kg.graph.inverse import both_ways, is_inverse, num_types
 from gamma_kg.graph.ordering import sorted_pairs, starts_of_runs
 from gamma_kg.graph.store.layout import ArrayFolder
 from gamma_kg.graph.store.spool import disk_errors
@@ -80,7 +80,7 @@ class EdgeSorter:
 
     def write(self, parts: Parts, folder: ArrayFolder) -> int:
         """Third pass: each part sorted and appended. Returns the number of distinct triples."""
-        num_types = 2 * self._num_relations
+        types = num_types(self._num_relations)
         num_triples = num_groups = 0
         with (
             folder.writer("edges.node_ptr", np.int64) as node_ptr,
@@ -94,17 +94,17 @@ class EdgeSorter:
                 path = self._path(number)
                 rows = np.fromfile(path, dtype="<i4") if path.exists() else np.empty(0, dtype=np.int32)
                 node, type_, other = rows.reshape(-1, 3).T
-                group = (node.astype(np.int64) - first) * num_types + type_
-                group, other = sorted_pairs(group, other, (last - first) * num_types, self._num_nodes)
+                group = (node.astype(np.int64) - first) * types + type_
+                group, other = sorted_pairs(group, other, (last - first) * types, self._num_nodes)
                 once = starts_of_runs(group, other)
                 group, other = group[once], other[once]
-                num_triples += len(group) - int(is_inverse(group % num_types, self._num_relations).sum())
+                num_triples += len(group) - int(is_inverse(group % types, self._num_relations).sum())
                 start = starts_of_runs(group)
                 group_ptr.append(neighbour.count + start)
                 neighbour.append(other)
                 group = group[start]
-                group_type.append(group % num_types)
-                per_node = np.bincount(group // num_types, minlength=last - first)
+                group_type.append(group % types)
+                per_node = np.bincount(group // types, minlength=last - first)
                 node_ptr.append(num_groups + np.cumsum(per_node))
                 num_groups += len(group)
                 path.unlink(missing_ok=True)
