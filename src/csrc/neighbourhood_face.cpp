@@ -41,8 +41,8 @@ struct Union {
         size_t nodes = 0, groups = 0, edges = 0;
         for (const Neighbourhood& part : parts)
             nodes += part.node.size(), groups += part.group_type.size(), edges += part.neighbour.size();
-        offset.reserve(parts.size() + 1), inside.reserve(parts.size()), entity.reserve(nodes), node_ptr.reserve(nodes + 1), group_ptr.reserve(groups + 1);
-        group_type.reserve(groups), neighbour.reserve(edges);
+        offset.reserve(parts.size() + 1), inside.reserve(parts.size()), entity.reserve(nodes), node_ptr.reserve(nodes + 1);
+        group_type.reserve(groups), group_ptr.reserve(groups + 1), neighbour.reserve(edges);
         offset.push_back(0), node_ptr.push_back(0), group_ptr.push_back(0);
         for (const Neighbourhood& part : parts) {
             const int64_t place = offset.back(), group = int64_t(group_type.size()), edge = int64_t(neighbour.size());
@@ -60,7 +60,8 @@ struct Union {
 using Arrays = std::tuple<Out<int64_t>, Out<int64_t>, Out<int64_t>, Out<int64_t>, Out<int32_t>, Out<int64_t>, Out<int32_t>>;
 
 Arrays grow(In<int64_t> node_ptr, In<int32_t> group_type, In<int64_t> group_ptr, In<int32_t> neighbour, In<int32_t> inverse,
-            In<int64_t> start, In<double> weight, In<int64_t> start_ptr, int64_t triples, double restart, int64_t rim, int threads) {
+            In<int64_t> start, In<double> weight, In<int64_t> start_ptr, int64_t triples, double restart, int64_t rim,
+            int threads) {
     const int64_t nodes = int64_t(node_ptr.size()) - 1, groups = int64_t(group_type.size()),
                   queries = int64_t(start_ptr.size()) - 1;
     if (nodes < 0 || queries < 0 || int64_t(group_ptr.size()) != groups + 1 || start.size() != weight.size())

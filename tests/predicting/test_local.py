@@ -1,6 +1,5 @@
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -18,15 +17,6 @@ from gamma_kg.predicting.inference import RelationCache, relation_states
 from gamma_kg.predicting.predictor import Query
 from gamma_kg.predicting.query_files import answer_queries
 from gamma_kg.predicting.switch import CHEAP_WORK, basis, local_triples, triples_for
-
-
-@pytest.fixture(scope="module")
-def town() -> KnowledgeGraph:
-    """Two hundred facts about seventy entities; the last ten have no fact."""
-    rng = np.random.default_rng(0)
-    ends = (60 * rng.random((200, 2)) ** 2).astype(np.int64)
-    triples = np.column_stack((ends[:, 0], rng.integers(3, size=200), ends[:, 1]))
-    return KnowledgeGraph(triples, [f"e{i}" for i in range(70)], ["r0", "r1", "r2"])
 
 
 def test_a_neighbourhood_that_holds_all_facts_gives_the_scores_of_the_whole_graph(

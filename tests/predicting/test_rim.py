@@ -1,6 +1,5 @@
 """Local answers whose neighbourhoods keep facts on their rim."""
 
-import numpy as np
 import pytest
 import torch
 
@@ -15,14 +14,6 @@ from gamma_kg.predicting.inference import RelationCache, relation_states
 @pytest.fixture(autouse=True)
 def rim(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switch, "RIM_SHARE", 2.0)
-
-
-@pytest.fixture(scope="module")
-def town() -> KnowledgeGraph:
-    rng = np.random.default_rng(0)
-    ends = (60 * rng.random((200, 2)) ** 2).astype(np.int64)
-    triples = np.column_stack((ends[:, 0], rng.integers(3, size=200), ends[:, 1]))
-    return KnowledgeGraph(triples, [f"e{i}" for i in range(70)], ["r0", "r1", "r2"])
 
 
 def test_only_what_came_in_has_scores_of_its_own(town: KnowledgeGraph, small_gamma: Gamma) -> None:
