@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from required import SHARED, pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401
 
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.nn.config import GammaConfig
+from required import SHARED, pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401
 
 
 @pytest.fixture(scope="session", autouse=True)
