@@ -7,6 +7,7 @@ looked at apart, so that a broken fixture that takes everything for absent is fo
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import sys
@@ -23,9 +24,10 @@ SHARED = ROOT.parent / "shared"
 
 def has_instructions(name: str) -> bool:
     """Whether the processor has an instruction set, asked of the system and not of our module."""
+    if name == "neon":
+        return platform.machine().lower() in ("aarch64", "arm64")
     cpuinfo = Path("/proc/cpuinfo")
-    flags = {"avx512": "avx512f", "avx2": "avx2"}
-    return name not in flags or (cpuinfo.exists() and re.search(rf"\b{flags[name]}\b", cpuinfo.read_text()) is not None)
+    return cpuinfo.exists() and re.search(rf"\b{name}", cpuinfo.read_text()) is not None
 
 
 def has_gpu() -> bool:
@@ -36,8 +38,9 @@ def has_gpu() -> bool:
 
 # What may be skipped: the reason that the test gives, and whether it is so here.
 DUE: tuple[tuple[str, Callable[[], bool]], ...] = (
-    ("this machine or build has no avx512", lambda: not has_instructions("avx512")),
+    ("this machine or build has no avx512", lambda: not has_instructions("avx512f")),
     ("this machine or build has no avx2", lambda: not has_instructions("avx2")),
+    ("this machine or build has no neon", lambda: not has_instructions("neon")),
     (r"needs \.\./shared|are not beside the project", lambda: not SHARED.is_dir()),
     ("there is a GPU here", has_gpu),
     ("pyspark is not installed", lambda: find_spec("pyspark") is None),

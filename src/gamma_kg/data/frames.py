@@ -89,7 +89,7 @@ def refusing_damage(name: str) -> Iterator[None]:
 
 def add_frame(frame: pl.DataFrame, where: str, first_row: int, encoder: TripleEncoder, tally: Tally) -> None:
     """Encodes the columns head, relation, tail of a frame; rows with an empty cell are bad lines."""
-    need_polars(where, frame.estimated_size())
+    need_polars(where, int(frame.estimated_size()))
     try:
         frame = frame.select(pl.col(ROLES).cast(pl.String))
     except pl.exceptions.PolarsError as error:

@@ -33,7 +33,7 @@ def alphabetical(batches: Iterable[Sequence[str]]) -> NDArray[np.int64]:
         return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
     parts = [pl.Series([folded(name) for name in batch], dtype=pl.String) for batch in batches]
     whole = pl.concat(parts) if parts else pl.Series([], dtype=pl.String)
-    need_polars("names in alphabetical order", whole.estimated_size())
+    need_polars("names in alphabetical order", int(whole.estimated_size()))
     return whole.arg_sort().to_numpy().astype(np.int64)
 
 

@@ -53,7 +53,7 @@ class Spool(TripleEncoder):
         """Writes what waits as one chunk."""
         if not self._waiting:
             return
-        need_polars(str(self.folder), sum(part.estimated_size() for column in self._waiting for part in column))
+        need_polars(str(self.folder), sum(int(part.estimated_size()) for column in self._waiting for part in column))
         heads, relations, tails = (
             pl.concat([part.rename("name") for part in column]) for column in zip(*self._waiting, strict=True)
         )
