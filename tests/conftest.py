@@ -10,9 +10,7 @@ import torch
 
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.nn.config import GammaConfig
-
-ROOT = Path(__file__).resolve().parents[1]
-SHARED = ROOT.parent / "shared"
+from required import SHARED, pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -25,7 +25,7 @@ READERS = {
     "facts.parquet": ("index", "facts.parquet", "--out", "g.gamma"),
 }
 FACTS = 250_000
-LIMITS_MB = (400, 1200, 1500, 1700, 1900, 2200, 3400)
+LIMITS_MB = (400, 1279, 1281, 1350, 1500, 1700, 2200, 3400)
 
 
 def surroundings(folder: Path, effort: Effort) -> Iterator[Line]:

@@ -158,11 +158,110 @@ static void run_layer(const LayerArgs<T>& args) {
     finish_cut_nodes(args);
 }
 
+// What the first layer notes: of the nodes whether they are touched, a list of those that are, and their weights as starts; of
+// the relations what they make of the boundary.
+template <class T>
+struct Noted {
+    unsigned char* touched;
+    int64_t* list;
+    T *weight, *product;
+
+    static GAMMA_INLINE Noted in(Memory& memory, int64_t nodes, int64_t types, int64_t channels) {
+        return {memory.take<unsigned char>(nodes), memory.take<int64_t>(nodes), memory.take<T>(nodes),
+                memory.take<T>((types + 1 + kBlock) * padded<T>(channels))};
+    }
+};
+
+// Starts with more than one in so many of all edges are no longer spread along them: every node looks at its neighbours.
+constexpr int64_t kManyStarts = 16;
+
+// Whether the starts of query b have a large part of the edges.
+template <class T>
+static bool has_many_starts(const LayerArgs<T>& args, int64_t b) {
+    const Graph& graph = args.graph;
+    const int64_t enough = num_edges(graph) / kManyStarts;
+    int64_t edges = 0;
+    for (int64_t start = args.starts.offset[b]; start < args.starts.offset[b + 1] && edges <= enough; ++start) {
+        const int64_t node = args.starts.node[start];
+        edges += graph.group_ptr[graph.node_ptr[node + 1]] - graph.group_ptr[graph.node_ptr[node]];
+    }
+    return edges > enough && args.starts.offset[b + 1] - args.starts.offset[b] > 1;
+}
+
+// What the linear map makes of the boundary times each relation, a row for each; and, last, of a start's own state.
+template <Algebra A, class T>
+static void boundary_products(const LayerArgs<T>& args, int64_t b, const Scratch<T>& scratch, T* product) {
+    constexpr int K = components(A);
+    const int64_t types = args.graph.num_types, channels = args.channels, half = channels / K, width = padded<T>(channels);
+    const T *boundary = args.boundary + b * channels, *relation = table_of(args, b);
+    clear(scratch.zero, width);
+    for (int64_t begin = 0; begin <= types; begin += kBlock) {
+        const int64_t count = smaller(kBlock, types + 1 - begin), filled = (count + kRows - 1) / kRows * kRows;
+        const T *x_rows[kBlock], *agg_rows[kBlock];
+        for (int64_t i = 0; i < filled; ++i) {
+            const bool is_start = begin + smaller(i, count - 1) == types;
+            x_rows[i] = is_start ? boundary : scratch.zero;
+            agg_rows[i] = is_start ? boundary : scratch.agg + smaller(i, count - 1) * width;
+        }
+        for (int64_t i = 0; i < count && begin + i < types; ++i) {
+            const T* r = relation + (begin + i) * channels;
+            T* row = scratch.agg + i * width;
+            for (int64_t c = 0; c < half; ++c) {
+                T acc[K] = {}, s[K], q[K];
+                for (int k = 0; k < K; ++k) s[k] = boundary[c + k * half], q[k] = r[c + k * half];
+                multiply_add<A, false>(acc, s, q);
+                for (int k = 0; k < K; ++k) row[c + k * half] = acc[k];
+            }
+        }
+        linear_rows(x_rows, agg_rows, filled, channels, channels, args.layer.packed, args.layer.packed + channels * width,
+                    scratch.zero, channels, product + begin * width);
+    }
+}
+
+// The first layer from many starts. All states are multiples of one row, the boundary: the messages of a group of edges are
+// their summed weights times one product, and so is what the linear map makes of them. For an edge a number is read, not a
+// row; for a group a row is added; nothing is multiplied by a matrix but the relations.
+template <Algebra A, class T>
+static void first_layer_of_many(const LayerArgs<T>& args, int64_t b, const Scratch<T>& scratch, const Noted<T>& noted) {
+    const Graph& graph = args.graph;
+    const int64_t channels = args.channels, width = padded<T>(channels);
+    const T* boundary = args.boundary + b * channels;
+    T *const out = args.out + b * graph.num_nodes * channels, *const weight = noted.weight;
+    clear(weight, graph.num_nodes);
+    for (int64_t start = args.starts.offset[b]; start < args.starts.offset[b + 1]; ++start)
+        weight[args.starts.node[start]] = args.starts.weight ? args.starts.weight[start] : T(1);
+    boundary_products<A>(args, b, scratch, noted.product);
+    const Norm<T> norm{args.layer.norm_weight, args.layer.norm_bias, args.layer.eps};
+    auto normalise = channels == 64 ? normalise_rows<64, T> : normalise_rows<0, T>;
+    for (int64_t begin = 0; begin < graph.num_nodes; begin += kBlock) {
+        const int64_t count = smaller(kBlock, graph.num_nodes - begin);
+        const T* x_rows[kBlock];
+        T *out_rows[kBlock], scale[kBlock];
+        for (int64_t i = 0; i < count; ++i) {
+            const int64_t node = begin + i;
+            T *y = scratch.y + i * width, *x = scratch.x + i * width;
+            for (int64_t c = 0; c < width; ++c) y[c] = args.layer.bias[c];
+            add_scaled_row(y, weight[node], noted.product + graph.num_types * width, width);
+            for (int64_t group = graph.node_ptr[node]; group < graph.node_ptr[node + 1]; ++group) {
+                T sum = 0;
+                for (int64_t edge = graph.group_ptr[group]; edge < graph.group_ptr[group + 1]; ++edge)
+                    sum += weight[graph.neighbour[edge]];
+                add_scaled_row(y, sum, noted.product + int64_t(graph.group_type[group]) * width, width);
+            }
+            for (int64_t c = 0; c < channels; ++c) x[c] = weight[node] * boundary[c];
+            x_rows[i] = x, out_rows[i] = out + node * channels;
+        }
+        normalise(scratch.y, width, x_rows, norm, channels, count, out_rows, nullptr, scale);
+    }
+}
+
 // The first layer: states are zero but for the boundary at the starts, so only these and their neighbours get messages.
 // All other nodes get the same row.
 template <Algebra A, class T>
-static void first_layer_query(const LayerArgs<T>& args, int64_t b, const Scratch<T>& scratch, unsigned char* touched,
-                              int64_t* list) {
+static void first_layer_query(const LayerArgs<T>& args, int64_t b, const Scratch<T>& scratch, const Noted<T>& noted) {
+    if (has_many_starts(args, b)) return first_layer_of_many<A>(args, b, scratch, noted);
+    unsigned char* const touched = noted.touched;
+    int64_t* const list = noted.list;
     constexpr int K = components(A);
     const Graph& graph = args.graph;
     const int64_t channels = args.channels, half = channels / K, width = padded<T>(channels);
@@ -235,22 +334,11 @@ static void first_layer_query(const LayerArgs<T>& args, int64_t b, const Scratch
     }
 }
 
-// What the first layer notes of the nodes: whether they are touched, and a list of those that are.
-template <class T>
-GAMMA_INLINE Scratch<T> first_layer_scratch(Memory& memory, int64_t channels, int64_t nodes, unsigned char** touched,
-                                            int64_t** list) {
-    *touched = memory.take<unsigned char>(nodes);
-    *list = memory.take<int64_t>(nodes);
-    return Scratch<T>::in(memory, channels);
-}
-
 template <class T>
 static int64_t layer_bytes(const LayerArgs<T>& args) {
     Memory memory{0};
-    unsigned char* touched;
-    int64_t* list;
-    if (args.x) Scratch<T>::in(memory, args.channels);
-    else first_layer_scratch<T>(memory, args.channels, args.graph.num_nodes, &touched, &list);
+    if (!args.x) Noted<T>::in(memory, args.graph.num_nodes, args.graph.num_types, args.channels);
+    Scratch<T>::in(memory, args.channels);
     return int64_t(memory.at);
 }
 
@@ -261,12 +349,11 @@ static void run_first_layer(const LayerArgs<T>& args) {
     {
         const int thread = thread_number();
         Memory memory = memory_of(args.work, thread);
-        unsigned char* touched;
-        int64_t* list;
-        const Scratch<T> scratch = first_layer_scratch<T>(memory, args.channels, nodes, &touched, &list);
-        clear(touched, nodes);
+        const Noted<T> noted = Noted<T>::in(memory, nodes, args.graph.num_types, args.channels);
+        const Scratch<T> scratch = Scratch<T>::in(memory, args.channels);
+        clear(noted.touched, nodes);
         clear(scratch.zero, args.channels);
-        for (int64_t b; (b = take_unit(*args.units, thread)) >= 0;) first_layer_query<A>(args, b, scratch, touched, list);
+        for (int64_t b; (b = take_unit(*args.units, thread)) >= 0;) first_layer_query<A>(args, b, scratch, noted);
     }
 }
 

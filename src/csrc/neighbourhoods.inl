@@ -14,8 +14,7 @@ struct Neighbourhood {
     int64_t *node_ptr, *group_ptr, *start_node;
     int32_t* neighbour;
     T* states[2];
-    unsigned char* touched;
-    int64_t* list;
+    Noted<T> noted;
     Scratch<T> scratch;
 
     static Neighbourhood in(Memory& memory, const NeighbourhoodArgs<T>& args) {
@@ -25,7 +24,8 @@ struct Neighbourhood {
         own.start_node = memory.take<int64_t>(args.most_starts);
         own.neighbour = memory.take<int32_t>(args.most_edges);
         for (T*& states : own.states) states = memory.take<T>(args.most_nodes * args.channels);
-        own.scratch = first_layer_scratch<T>(memory, args.channels, args.most_nodes, &own.touched, &own.list);
+        own.noted = Noted<T>::in(memory, args.most_nodes, args.graph.num_types, args.channels);
+        own.scratch = Scratch<T>::in(memory, args.channels);
         return own;
     }
 };
@@ -71,7 +71,7 @@ static void all_layers(const NeighbourhoodArgs<T>& args, int64_t b, const Neighb
     const int64_t starts[2] = {0, args.starts.offset[b + 1] - first_start};
     const int64_t table = (args.which ? args.which[b] : 0) * graph.num_types * channels;
     const Cut begin{0, 0, 0}, end{graph.num_nodes, graph.node_ptr[graph.num_nodes], num_edges(graph)};
-    clear(own.touched, graph.num_nodes);
+    clear(own.noted.touched, graph.num_nodes);
     const T* x = nullptr;
     for (int64_t step = 0; step < args.num_layers; ++step) {
         LayerWeights<T> layer = args.layers[step];
@@ -98,7 +98,7 @@ static void all_layers(const NeighbourhoodArgs<T>& args, int64_t b, const Neighb
                                nullptr,
                                nullptr};
         if (x) layer_part<A>(one, 0, begin, end, (T*)nullptr, (T*)nullptr, own.scratch);
-        else first_layer_query<A>(one, 0, own.scratch, own.touched, own.list);
+        else first_layer_query<A>(one, 0, own.scratch, own.noted);
         x = out;
     }
 }

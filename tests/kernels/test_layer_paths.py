@@ -66,7 +66,10 @@ def cases(graph: str) -> list[Case]:
     types = torch.float32, torch.float64
     single = [Case(GRAPHS[graph], shape, algebra, t) for shape in SHAPES for algebra in BILINEAR for t in types]
     return single + [
-        Case(GRAPHS[graph], (3, 3, 10), algebra, t).with_many_starts() for algebra in BILINEAR for t in types
+        Case(GRAPHS[graph], shape, algebra, t).with_many_starts()
+        for shape in ((3, 3, 10), (2, 2, 64), (2, 1, 94))
+        for algebra in BILINEAR
+        for t in types
     ]
 
 

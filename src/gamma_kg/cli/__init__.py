@@ -37,9 +37,10 @@ from gamma_kg.cli import (
     write_back,
 )
 from gamma_kg.cli.saying import be_quiet
-from gamma_kg.cli.shortage import shortage, too_little
+from gamma_kg.cli.shortage import shortage
 from gamma_kg.errors import GammaError
 from gamma_kg.io.shown import shown
+from gamma_kg.machine.address_space import spare, too_little
 
 app = typer.Typer(
     name="gamma",
@@ -102,6 +103,7 @@ def main() -> None:
     if refusal is not None:
         print(f"gamma: {refusal}", file=sys.stderr)
         sys.exit(2)
+    spare()
     try:
         app()
     except GammaError as error:

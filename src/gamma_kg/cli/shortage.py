@@ -12,8 +12,6 @@ NO_MEMORY = (
     "std::bad_alloc", "can't start new thread", "unable to mmap",
 )  # fmt: skip
 
-LEAST_BYTES = 1280 << 20
-
 
 def shortage(error: BaseException) -> str | None:
     """The sentence for the user, or None where the error is of another kind: then it is ours to mend."""
@@ -25,15 +23,3 @@ def shortage(error: BaseException) -> str | None:
     if is_memory or (isinstance(error, RuntimeError | ImportError | OSError) and any(w in text for w in NO_MEMORY)):
         return "not enough memory. What was finished is whole; give less --memory, a smaller graph, or a larger machine"
     return None
-
-
-def too_little() -> str | None:
-    """The sentence for a limit of address space under which torch does not even load: its own start would abort."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limits
-        return None
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit == resource.RLIM_INFINITY or limit >= LEAST_BYTES:
-        return None
-    return f"address space is limited to {limit >> 20:,} MB (ulimit -v); gamma needs {LEAST_BYTES >> 20:,} MB to start"

@@ -39,6 +39,7 @@ def read_parquet(opened: Input, path: Path | None, encoder: TripleEncoder, tally
     if total == 0:
         raise DataError(f"{opened.name}: the table has no rows")
     for start in range(0, total, BATCH_ROWS):
+        need_polars(opened.name, size * min(BATCH_ROWS, total) // total)
         with refusing_damage(opened.name):
             frame = chosen.slice(start, BATCH_ROWS).collect()
         add_frame(frame, opened.name, start, encoder, tally)
@@ -88,7 +89,7 @@ def refusing_damage(name: str) -> Iterator[None]:
 
 def add_frame(frame: pl.DataFrame, where: str, first_row: int, encoder: TripleEncoder, tally: Tally) -> None:
     """Encodes the columns head, relation, tail of a frame; rows with an empty cell are bad lines."""
-    need_polars(where)
+    need_polars(where, int(frame.estimated_size()))
     try:
         frame = frame.select(pl.col(ROLES).cast(pl.String))
     except pl.exceptions.PolarsError as error:

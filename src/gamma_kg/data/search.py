@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gamma_kg.errors import nearest
+from gamma_kg.machine.fork import can_use_polars, need_polars
 
 BATCH_NAMES = 500_000
 # How many names around the place where a name would stand are compared letter by letter.
@@ -27,8 +28,12 @@ def alphabetical(batches: Iterable[Sequence[str]]) -> NDArray[np.int64]:
     """Positions of the names in alphabetical order of their folded forms; polars sorts outside of Python."""
     import polars as pl
 
+    if not can_use_polars():
+        keys = [folded(name).encode() for batch in batches for name in batch]
+        return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
     parts = [pl.Series([folded(name) for name in batch], dtype=pl.String) for batch in batches]
     whole = pl.concat(parts) if parts else pl.Series([], dtype=pl.String)
+    need_polars("names in alphabetical order", int(whole.estimated_size()))
     return whole.arg_sort().to_numpy().astype(np.int64)
 
 

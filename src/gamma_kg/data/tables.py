@@ -175,7 +175,7 @@ class _TableReader:
     def _read_fast(self, chunk: bytes) -> bool:
         """The polars way; False if a line does not have exactly the right number of separators or a cell is empty."""
         layout = self._layout
-        if not can_use_polars():
+        if not can_use_polars(len(chunk)):
             return not chunk
         if not chunk or layout.separator is None or not _is_regular(chunk, layout.separator, layout.count):
             return not chunk

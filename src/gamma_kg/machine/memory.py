@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gamma_kg.errors import ConfigError
+from gamma_kg.machine.address_space import room
 
 if TYPE_CHECKING:
     import torch
@@ -28,6 +29,11 @@ def parse_memory(text: str | int) -> int:
 
 def free_memory() -> int:
     """Bytes that can be had without swapping; a careful guess where the system does not tell."""
+    left = room()
+    return _machine_memory() if left is None else min(left, _machine_memory())
+
+
+def _machine_memory() -> int:
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
         for line in meminfo.read_text().splitlines():

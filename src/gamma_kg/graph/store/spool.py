@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from gamma_kg.data.encoder import TripleEncoder
 from gamma_kg.errors import DataError
 from gamma_kg.io.atomic import cannot_write
+from gamma_kg.machine.fork import need_polars
 
 CHUNK_ROWS = 2_000_000
 KINDS = ("entity", "relation")
@@ -52,6 +53,7 @@ class Spool(TripleEncoder):
         """Writes what waits as one chunk."""
         if not self._waiting:
             return
+        need_polars(str(self.folder), sum(int(part.estimated_size()) for column in self._waiting for part in column))
         heads, relations, tails = (
             pl.concat([part.rename("name") for part in column]) for column in zip(*self._waiting, strict=True)
         )
