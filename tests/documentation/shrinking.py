@@ -26,6 +26,9 @@ PLACEHOLDERS = {
 # Values of options that say how long to work; another number means the same, for less time.
 VALUES = {"--per-type": "2", "--limit": "20", "--minutes": "0.004", "--nproc_per_node": "2"}
 
+# With `--task queries` a limit is a number of queries of each shape: a tiny set has few, and is searched long for more.
+QUERIES_OF_A_SHAPE = "2"
+
 # Options that a command is given besides.
 MORE = {
     ("gamma", "pretrain"): ["--set", "steps=2"],
@@ -56,13 +59,15 @@ def shrink(words: list[str]) -> list[str]:
 
 
 def _small_values(words: list[str]) -> list[str]:
+    asks_for_queries = "--task queries" in " ".join(words)
+    values = VALUES | ({"--limit": QUERIES_OF_A_SHAPE} if asks_for_queries else {})
     small: list[str] = []
     for word in words:
         option, equals, _ = word.partition("=")
-        if equals and option in VALUES:
-            small.append(f"{option}={VALUES[option]}")
+        if equals and option in values:
+            small.append(f"{option}={values[option]}")
         else:
-            small.append(VALUES.get(small[-1], word) if small else word)
+            small.append(values.get(small[-1], word) if small else word)
     return small
 
 
