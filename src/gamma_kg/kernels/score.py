@@ -24,9 +24,9 @@ ROWS = 16
 BLOCK_FLOATS = 1 << 22
 
 
-def query_of_branch(query_BQ: Tensor, k: int, dim: int) -> Tensor:
-    """The query vector of branch k, (B, D)."""
-    return query_BQ if query_BQ.shape[1] == dim else query_BQ[:, k * dim : (k + 1) * dim]
+def part_of_branch(vectors: Tensor, k: int, dim: int) -> Tensor:
+    """What branch k knows of queries or relations: all of the Q channels where branches share them, else its D."""
+    return vectors if vectors.shape[-1] == dim else vectors[..., k * dim : (k + 1) * dim]
 
 
 def linear_of_features(weights: Sequence[Tensor], z_KBCD: Sequence[Tensor], query_BQ: Tensor) -> list[Tensor]:
@@ -35,7 +35,7 @@ def linear_of_features(weights: Sequence[Tensor], z_KBCD: Sequence[Tensor], quer
     for k, (weight, z_BCD) in enumerate(zip(weights, z_KBCD, strict=True)):
         dim = z_BCD.shape[-1]
         weight_z, weight_q = weight.split(dim, dim=1)
-        found.append(F.linear(z_BCD, weight_z) + F.linear(query_of_branch(query_BQ, k, dim), weight_q)[:, None])
+        found.append(F.linear(z_BCD, weight_z) + F.linear(part_of_branch(query_BQ, k, dim), weight_q)[:, None])
     return found
 
 

@@ -12,7 +12,7 @@ from gamma_kg.graph.edges import EdgeGroups, Edges
 from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
-from gamma_kg.kernels.score import query_of_branch
+from gamma_kg.kernels.score import part_of_branch
 from gamma_kg.kernels.union import part_of_union, ranges, starts_in
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.encoder import Encoder, relation_of_queries
@@ -33,9 +33,8 @@ class RelationStates(NamedTuple):
     which_B: Tensor
 
     def of_branch(self, k: int, dim: int) -> RelationStates:
-        """What branch k knows of the relations: all of it, or its own part, (U, R, D)."""
-        is_shared = self.state_URQ.shape[-1] == dim
-        return self if is_shared else RelationStates(self.state_URQ[..., k * dim : (k + 1) * dim], self.which_B)
+        """What branch k knows of the relations, (U, R, D)."""
+        return RelationStates(part_of_branch(self.state_URQ, k, dim), self.which_B)
 
 
 class GammaModel(nn.Module):
@@ -158,7 +157,7 @@ class GammaModel(nn.Module):
         dim = self.config.dim
         for k, branch in enumerate(self.branches):
             assert isinstance(branch, Encoder)
-            yield branch, relations.of_branch(k, dim), query_of_branch(query_BQ, k, dim)
+            yield branch, relations.of_branch(k, dim), part_of_branch(query_BQ, k, dim)
 
     def fuse(self, z_KBCD: Sequence[Tensor], query_BQ: Tensor) -> Scores:
         """Scores and branch weights of candidates whose states are given."""

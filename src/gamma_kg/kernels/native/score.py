@@ -20,7 +20,7 @@ from gamma_kg.kernels.native.graphs import checked_offsets
 from gamma_kg.kernels.native.loading import loaded
 from gamma_kg.kernels.native.propagation import supports
 from gamma_kg.kernels.parameters import ScoreWeights
-from gamma_kg.kernels.score import by_query, constant_weights, query_of_branch
+from gamma_kg.kernels.score import by_query, constant_weights, part_of_branch
 
 
 def can_score(z_KBCD: Sequence[Tensor]) -> bool:
@@ -67,5 +67,5 @@ def score_candidates(
 def _by_part(weights: Sequence[Tensor], query_BQ: Tensor) -> tuple[Tensor, Tensor]:
     """The part of each map that acts on the state, (K, out, D), and what the other makes of the query, (B, K, out)."""
     D = weights[0].shape[1] // 2
-    of_query = [by_query(query_of_branch(query_BQ, k, D), weight[:, D:]) for k, weight in enumerate(weights)]
+    of_query = [by_query(part_of_branch(query_BQ, k, D), weight[:, D:]) for k, weight in enumerate(weights)]
     return torch.stack([weight[:, :D] for weight in weights]), torch.stack(of_query, dim=1).contiguous()
