@@ -30,17 +30,17 @@ def run_config(
         splits = load_validation(config.validation, data_dir) if processes.is_first else {}
         validate = validator(splits, config.validation_limit) if config.validation else None
         described = provenance(graphs)
-        if config.init is not None:
-            described["init"] = initial_checkpoint(config.init).provenance
+        start = initial_checkpoint(config)
+        if start is not None:
+            described["init"] = start.provenance
         if config.teachers:
             described["teachers"] = [load_one(name).provenance for name in config.teachers]
-        model = initial_model(config)
-        reads = (config.gamma_config if model is None else model.config).relation_graph
+        reads = (config.gamma_config if start is None else start.config).relation_graph
         trainer = Trainer(
             config,
             [named.graph for named in graphs],
             folder,
-            model=model,
+            model=None if start is None else start.build(),
             teacher=mean_of_teachers(config.teachers, reads),
             validate=validate,
             watch=watchers(config, folder) if processes.is_first else (),
@@ -50,23 +50,19 @@ def run_config(
         return trainer.run(resume=resume)
 
 
-def initial_model(config: TrainConfig) -> GammaModel | None:
-    """The model of the checkpoint that the config starts from; None for random weights."""
-    if config.init is None:
+def initial_checkpoint(config: TrainConfig) -> Checkpoint | None:
+    """The weights that the config starts from, those of several names joined to one model; None for random ones."""
+    init = config.init
+    if init is None:
         return None
-    checkpoint = initial_checkpoint(config.init)
+    checkpoint = load_one(init) if isinstance(init, str) else join([load_one(name) for name in init])
     if config.model_options or config.model != "gamma":
         wanted = config.gamma_config
         if wanted.relation_graph == "pairs":
             checkpoint = checkpoint.with_pairs()
         if wanted != checkpoint.config:
-            raise ConfigError(f"init: {config.init} holds another model than the config asks for ({config.model})")
-    return checkpoint.build()
-
-
-def initial_checkpoint(init: str | Sequence[str]) -> Checkpoint:
-    """The weights of that name, or those of several names joined to one model."""
-    return load_one(init) if isinstance(init, str) else join([load_one(name) for name in init])
+            raise ConfigError(f"init: {init} holds another model than the config asks for ({config.model})")
+    return checkpoint
 
 
 def mean_of_teachers(names: Sequence[str], wanted: str) -> GammaModel | None:
