@@ -46,7 +46,7 @@ def main() -> None:
     config = QueryTraining(minutes=given.minutes, steps=given.steps)
     average = train_queries(model, graphs, StepOptions(threshold=0.05), config, log)
     origin = {
-        "source": f"trained on logical queries of 1 to 3 steps, from {FROM}: benchmarks/train_queries.py",
+        "origin": f"trained on logical queries of 1 to 3 steps, from {FROM}: benchmarks/train_queries.py",
         "weights": "moving average",
         "step": done,
         "steps": asdict(StepOptions()),

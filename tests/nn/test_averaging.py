@@ -23,7 +23,7 @@ def test_shares_weigh_the_weights() -> None:
     mean = average([first, second], [1, 3])
     for name, weight in mean.weights.items():
         torch.testing.assert_close(weight, 0.25 * first.weights[name] + 0.75 * second.weights[name])
-    assert [made["data"] for made in mean.provenance["mean_of"]] == [{"graph 0": {}}, {"graph 1": {}}]
+    assert [made["graphs"] for made in mean.provenance["mean_of"]] == [["graph 0"], ["graph 1"]]
     assert mean.provenance["shares"] == [0.25, 0.75]
 
 

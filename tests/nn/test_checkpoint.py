@@ -19,7 +19,7 @@ def saved(tmp_path: Path, small_gamma: Gamma) -> Path:
 def test_a_round_trip_keeps_weights_config_and_provenance(saved: Path, small_gamma: Gamma) -> None:
     loaded = Gamma.from_pretrained(saved)
     assert loaded.config == small_gamma.config
-    assert loaded.provenance == small_gamma.provenance == {"source": "untrained, seed 3"}
+    assert loaded.provenance == small_gamma.provenance == {"origin": "untrained, seed 3"}
     for name, tensor in small_gamma.model.state_dict().items():
         assert loaded.model.state_dict()[name].equal(tensor), name
 

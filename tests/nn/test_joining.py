@@ -44,7 +44,7 @@ def test_the_joined_model_begins_with_the_mean_of_the_scores(
     torch.testing.assert_close(scores(joined, family), wanted)
     assert joined.config.branches == tuple(name for member in members for name in member.config.branches)
     assert joined.config.relation_encoders == "own"
-    assert [made["data"] for made in joined.provenance["joined"]] == [{f"graph {s}": {}} for s in range(len(members))]
+    assert [made["graphs"] for made in joined.provenance["joined"]] == [[f"graph {s}"] for s in range(len(members))]
 
 
 def test_pairs_of_one_are_given_to_the_others(family: KnowledgeGraph) -> None:

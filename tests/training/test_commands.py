@@ -75,7 +75,7 @@ def test_a_run_that_goes_on_from_a_checkpoint_says_how_that_one_was_made(config_
     start = tmp_path / "first" / "checkpoints" / "step-0000006.safetensors"
     call("pretrain", config_file, "--out", tmp_path / "second", "--set", f"init={start}", "--set", "steps=2")
     made = Gamma.from_pretrained(tmp_path / "second" / "checkpoints" / "step-0000002.safetensors").provenance
-    assert (made["step"], made["init"]["step"], made["init"]["train_config"]["seed"]) == (2, 6, 5)
+    assert (made["step"], made["init"]["step"], made["init"]["seed"]) == (2, 6, 5)
 
 
 def test_minutes_replace_the_steps_of_the_config(config_file: Path, tmp_path: Path) -> None:
@@ -98,10 +98,8 @@ def test_a_run_from_two_models_has_the_branches_of_both_and_may_learn_from_them(
     made = load_checkpoint(max((tmp_path / "run" / "checkpoints").glob("*.safetensors")))
     assert made.config.branches == ("complex", "dual", "real") and made.config.relation_encoders == "own"
     assert len(made.provenance["teachers"]) == 2
-    assert [start["source"] for start in made.provenance["init"]["joined"]] == [
-        "untrained, seed 0",
-        "untrained, seed 1",
-    ]
+    begun = ["untrained, seed 0", "untrained, seed 1"]
+    assert [start["origin"] for start in made.provenance["init"]["before"]] == begun
 
 
 def test_finetune_reports_before_and_after(family_folder: Path, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_finetuning_raises_validation_and_the_result_is_the_best(
     best = load_checkpoint(tmp_path / "run" / "best.safetensors")
     assert best.config == SMALL
     assert best.provenance["validation_mrr"]["families"] == pytest.approx(max(mrr))
-    assert best.provenance["init"] == {"source": "untrained, seed 0"}
+    assert best.provenance["init"] == {"origin": "untrained, seed 0"}
     assert verdict.is_better and verdict.facts == 7, "half of the fifteen validation triples judge"
     kept = load_checkpoint(tmp_path / "run" / RESULT)
     assert kept.provenance["judged"]["is_better"]

@@ -51,13 +51,13 @@ def collect(model: Path | None) -> dict[str, Any]:
 
 def trained_on(provenance: Mapping[str, Any]) -> str:
     """The graphs that the weights have seen, and for how long."""
-    from gamma_kg.predicting.models import graphs_behind
+    from gamma_kg.nn.provenance import graphs_behind, origin_of, runs_behind
 
     names = [name.removesuffix(".txt") for name in graphs_behind(provenance)]
     if not names:
-        return str(provenance.get("source", "not recorded"))
+        return origin_of(provenance) or "not recorded"
     graphs = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    runs = _runs(provenance)
+    runs = runs_behind(provenance)
     minutes = sum(float(run.get("minutes", 0)) for run in runs)
     hardware = next((run["hardware"] for run in runs if "hardware" in run), "unknown hardware")
     return f"{graphs}; {minutes:.0f} minutes on {hardware}" if minutes else graphs
@@ -71,12 +71,3 @@ def quality(provenance: Mapping[str, Any]) -> str:
     mean = chosen.get("mean")
     figure = f"mean validation MRR {mean:.3f}" if isinstance(mean, float) else "validation MRR"
     return f"chosen by {figure} over {len(chosen.get('validation_mrr', {}))} graphs; tables: docs/RESULTS.md"
-
-
-def _runs(provenance: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """This run and those it went on from, or those whose mean it is; each once."""
-    before = [provenance["init"]] if isinstance(provenance.get("init"), Mapping) else provenance.get("mean_of", [])
-    found = [provenance]
-    for start in before:
-        found += [run for run in _runs(start) if run not in found]
-    return found

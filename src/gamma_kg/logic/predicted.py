@@ -20,6 +20,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.starts import Starts
 from gamma_kg.logic.project import Operand, Projector
 from gamma_kg.logic.traverse import Follow
+from gamma_kg.nn.provenance import origin_of
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.switch import Local, local_triples, said
 from gamma_kg.rules import rules_of
@@ -67,7 +68,7 @@ def steps_of(gamma: Gamma) -> StepOptions:
     origin = gamma.provenance
     if "steps" in origin:
         return StepOptions(**origin["steps"])
-    if str(origin.get("source", "")).startswith("imported from the ULTRA checkpoint"):
+    if origin_of(origin).startswith("imported from the ULTRA checkpoint"):
         return ULTRAQUERY if origin.get("trained_for") == "queries" else ULTRA
     return StepOptions()
 

@@ -8,6 +8,7 @@ import torch
 
 from gamma_kg.errors import CheckpointError
 from gamma_kg.nn.checkpoint import Checkpoint
+from gamma_kg.nn.provenance import in_short
 
 
 def average(checkpoints: Sequence[Checkpoint], shares: Sequence[float] | None = None) -> Checkpoint:
@@ -27,5 +28,5 @@ def average(checkpoints: Sequence[Checkpoint], shares: Sequence[float] | None = 
         name: torch.stack([s * c.weights[name] for s, c in zip(shares, checkpoints, strict=True)]).sum(0)
         for name in first.weights
     }
-    made = {"mean_of": [dict(checkpoint.provenance) for checkpoint in checkpoints], "shares": shares}
+    made = {"mean_of": [in_short(checkpoint.provenance) for checkpoint in checkpoints], "shares": shares}
     return Checkpoint(first.config, weights, made)

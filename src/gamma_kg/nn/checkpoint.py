@@ -167,7 +167,7 @@ def import_ultra(path: str | Path) -> Checkpoint:
         num_layers=len(layers),
         mlp_hidden=None if hidden.shape[0] == hidden.shape[1] else hidden.shape[0],
     )
-    origin = {"source": f"imported from the ULTRA checkpoint {path.name}"}
+    origin = {"origin": f"imported from the ULTRA checkpoint {path.name}"}
     if any(name.startswith(ULTRAQUERY_PREFIX) for name in state):
         origin["trained_for"] = "queries"
     checkpoint = Checkpoint(config, weights, origin)

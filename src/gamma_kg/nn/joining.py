@@ -17,6 +17,7 @@ from gamma_kg.errors import CheckpointError
 from gamma_kg.nn.checkpoint import Checkpoint
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.model import GammaModel
+from gamma_kg.nn.provenance import in_short
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def join(checkpoints: Sequence[Checkpoint]) -> Checkpoint:
         weights[name].zero_()
     for member in members:
         _put(member, weights, config, len(members))
-    made = {"joined": [dict(checkpoint.provenance) for checkpoint in checkpoints]}
+    made = {"joined": [in_short(checkpoint.provenance) for checkpoint in checkpoints]}
     return Checkpoint(config, weights, made)
 
 

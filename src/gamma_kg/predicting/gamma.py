@@ -24,6 +24,7 @@ from gamma_kg.nn.checkpoint import Checkpoint, save_checkpoint
 from gamma_kg.nn.config import GammaConfig, preset
 from gamma_kg.nn.ensemble import GammaEnsemble
 from gamma_kg.nn.model import GammaModel
+from gamma_kg.nn.provenance import in_short
 from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.background import BackgroundCache
 from gamma_kg.predicting.home import warn_if_elsewhere
@@ -69,7 +70,7 @@ class Gamma(Predictor):
             return cls.from_checkpoint(checkpoints[0])
         kinds = {checkpoint.config.relation_graph for checkpoint in checkpoints}
         same = [c.with_pairs() for c in checkpoints] if "pairs" in kinds else checkpoints
-        members = [dict(checkpoint.provenance) for checkpoint in checkpoints]
+        members = [in_short(checkpoint.provenance) for checkpoint in checkpoints]
         return cls(GammaEnsemble([checkpoint.build() for checkpoint in same]), {"mean_of": members})
 
     @classmethod
@@ -81,7 +82,7 @@ class Gamma(Predictor):
     def from_config(cls, config: GammaConfig, seed: int = 0) -> Self:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return cls(GammaModel(config), {"source": f"untrained, seed {seed}"})
+            return cls(GammaModel(config), {"origin": f"untrained, seed {seed}"})
 
     def save(self, path: str | Path) -> None:
         if isinstance(self.model, GammaEnsemble):

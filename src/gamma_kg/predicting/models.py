@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gamma_kg.data.leakage import ULTRA_TRAINED_ON
 from gamma_kg.errors import CheckpointError, did_you_mean
 from gamma_kg.machine.device import choose_device
 from gamma_kg.nn.config import PRESETS
+from gamma_kg.nn.provenance import graphs_behind, origin_of
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.predictor import Predictor
 from gamma_kg.predicting.weights import bundled, load_one
@@ -85,28 +85,10 @@ def _of_gamma(name: str, gamma: Gamma) -> NamedModel:
     )
 
 
-def graphs_behind(provenance: Mapping[str, Any]) -> list[str]:
-    """Names of all graphs that led to the weights, each once."""
-    return list(dict.fromkeys(_trained_on(provenance)))
-
-
-def _trained_on(provenance: Mapping[str, Any]) -> Iterator[str]:
-    """Names of all graphs that led to the weights: what the run, its start and its teachers were given."""
-    yield from provenance.get("data", {})
-    if "init" in provenance:
-        yield from _trained_on(provenance["init"])
-    for part in ("mean_of", "joined", "teachers"):
-        for other in provenance.get(part, ()):
-            yield from _trained_on(other)
-    for stem, graphs in ULTRA_TRAINED_ON.items():
-        if f" {stem}.pth" in str(provenance.get("source", "")):
-            yield from graphs
-
-
 def _origin(provenance: Mapping[str, Any]) -> Iterator[str]:
     """How the weights came to be. A checkpoint that was chosen on validation sets must say so in every table."""
-    if "source" in provenance:
-        yield str(provenance["source"])
+    if origin := origin_of(provenance):
+        yield origin
     if "step" in provenance:
         yield f"{provenance.get('weights', 'weights')} of step {provenance['step']:,}"
     if "selection" in provenance:

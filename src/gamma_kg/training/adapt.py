@@ -23,6 +23,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.sampling import IntArray, TrainingGraph
 from gamma_kg.io.atomic import write_text
 from gamma_kg.nn.checkpoint import load_checkpoint, save_checkpoint
+from gamma_kg.nn.provenance import in_short
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.home import describe_home
 from gamma_kg.training.config import TrainConfig
@@ -166,7 +167,7 @@ def _adapt(
         model=copy.deepcopy(gamma.model),  # the caller's own must not change
         validate=validator({"own": watched}, config.validation_limit),
         watch=watch,
-        provenance={**provenance([NamedGraph(graph, kg.fingerprint())]), "init": dict(gamma.provenance)},
+        provenance={**provenance([NamedGraph(graph, kg.fingerprint())]), "init": in_short(gamma.provenance)},
     )
     outcome = trainer.run(resume=resume)
     best = load_checkpoint(folder.best_path)

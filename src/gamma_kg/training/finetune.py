@@ -18,6 +18,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.sampling import IntArray, TrainingGraph
 from gamma_kg.machine.processes import join_processes
 from gamma_kg.nn.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from gamma_kg.nn.provenance import in_short
 from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.graphs import NamedGraph, hash_of, is_graph_file, provenance
@@ -78,7 +79,7 @@ def run_finetune(
     folder = RunFolder(out)
     with join_processes(config.device) as processes:
         name = target.training.graph.name
-        made = {**provenance([target.training]), "init": start.provenance}
+        made = {**provenance([target.training]), "init": in_short(start.provenance)}
         trainer = Trainer(
             config,
             [target.training.graph],

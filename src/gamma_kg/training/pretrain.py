@@ -11,6 +11,7 @@ from gamma_kg.nn.checkpoint import Checkpoint
 from gamma_kg.nn.ensemble import GammaEnsemble
 from gamma_kg.nn.joining import join
 from gamma_kg.nn.model import GammaModel
+from gamma_kg.nn.provenance import in_short
 from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.graphs import load_graphs, provenance
@@ -32,9 +33,9 @@ def run_config(
         described = provenance(graphs)
         start = initial_checkpoint(config)
         if start is not None:
-            described["init"] = start.provenance
+            described["init"] = in_short(start.provenance)
         if config.teachers:
-            described["teachers"] = [load_one(name).provenance for name in config.teachers]
+            described["teachers"] = [in_short(load_one(name).provenance) for name in config.teachers]
         reads = (config.gamma_config if start is None else start.config).relation_graph
         trainer = Trainer(
             config,
