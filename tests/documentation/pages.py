@@ -74,6 +74,12 @@ class Command:
         return found
 
     @property
+    def leaves_nothing(self) -> bool:
+        """Whether nothing after it on the page goes by what it did: a server that came and went, an installation."""
+        words = self.words
+        return words[0] in ("make", "pip") or (words[0] == "gamma" and words[1:2] in (["serve"], ["mcp"]))
+
+    @property
     def is_mention(self) -> bool:
         """The name of a command in the text, `gamma evaluate`: without arguments it may or may not be complete."""
         return self.is_in_text and len(self.words) == 2 and self.words[0] == "gamma"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gamma_kg.errors import DataError
-from gamma_kg.io.atomic import temporary_name, write_text, write_whole
+from gamma_kg.io.atomic import put_in_place, temporary_name, write_text, write_whole
 
 
 def test_a_file_gets_the_rights_of_any_new_file_whatever_its_writer_does(tmp_path: Path) -> None:
@@ -32,6 +32,17 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
     with pytest.raises(DataError, match="No space left"):
         write_whole(path, fail)
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["file.txt"]
+
+
+def test_a_folder_takes_the_place_of_one_with_files_in_it(tmp_path: Path) -> None:
+    for name in ("made", "old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.bin").touch()
+    put_in_place(tmp_path / "made", tmp_path / "old")
+    assert os.listdir(tmp_path) == ["old"] and os.listdir(tmp_path / "old") == ["made.bin"]
+    with pytest.raises(DataError, match=r"can't write .*old"):
+        put_in_place(tmp_path / "gone", tmp_path / "old")
+    assert os.listdir(tmp_path / "old") == ["made.bin"]
 
 
 def test_what_a_killed_process_left_is_cleared_away_and_what_another_writes_is_not(tmp_path: Path) -> None:

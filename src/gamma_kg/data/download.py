@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import shutil
 import urllib.error
 import urllib.parse
@@ -17,7 +16,7 @@ from pathlib import Path
 from gamma_kg.data.benchmark import RECORD, count_lines, file_sha256
 from gamma_kg.data.catalog import Dataset, Download
 from gamma_kg.errors import DataError
-from gamma_kg.io.atomic import write_text, write_whole
+from gamma_kg.io.atomic import put_in_place, unfinished_name, write_text, write_whole
 from gamma_kg.io.lock import beside, locked
 
 TIMEOUT_SECONDS = 30.0
@@ -146,11 +145,11 @@ def _download(entry: Dataset, part: Download, folder: Path, listener: Listener) 
 
 def _download_url(url: str, path: Path, listener: Listener) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
+    part = unfinished_name(path)
     for _ in range(ATTEMPTS):
         try:
-            if _continue(url, part, listener):
-                os.replace(part, path)
+            if _continue(url, part, listener, path.name):
+                put_in_place(part, path)
                 return path
         except urllib.error.HTTPError as error:
             if error.code < 500:
@@ -165,7 +164,7 @@ def _download_url(url: str, path: Path, listener: Listener) -> Path:
     raise DataError(f"{url}: {complaint}, {ATTEMPTS} attempts; run the command again to go on where it stopped")
 
 
-def _continue(url: str, part: Path, listener: Listener) -> bool:
+def _continue(url: str, part: Path, listener: Listener, name: str) -> bool:
     """Append what is missing to `part`; True when it is whole by the length the server stated."""
     have = part.stat().st_size if part.is_file() else 0
     request = urllib.request.Request(url, headers={"User-Agent": "gamma-kg"})
@@ -187,7 +186,7 @@ def _continue(url: str, part: Path, listener: Listener) -> bool:
         while block := response.read(BLOCK):
             stream.write(block)
             done += len(block)
-            listener(part.name.removesuffix(".part"), done, total)
+            listener(name, done, total)
     return total is None or done == total
 
 

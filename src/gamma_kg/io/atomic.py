@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written under another name in the same folder, then renamed.
+"""Files and folders that appear whole or not at all: made under another name on the same disk, then renamed.
 
 A write that fails (a full disk, a folder that is read-only) leaves what was there untouched and is one `GammaError`.
 A process that was killed while it wrote leaves the temporary file; the next write into that folder clears it away.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import socket
 import sys
 from collections.abc import Callable
@@ -21,6 +22,21 @@ from gamma_kg.errors import DataError, GammaError
 def temporary_name(path: Path) -> Path:
     """Where a file is written before it gets its name: hidden, beside it, and of this process alone."""
     return path.with_name(f".{path.name}.{_host()}.{os.getpid()}.tmp")
+
+
+def unfinished_name(path: Path) -> Path:
+    """Where a file waits that a later process goes on with: it stays when this one dies, and any process finds it."""
+    return path.with_name(path.name + ".part")
+
+
+def put_in_place(made: Path, path: Path, *, error: type[GammaError] = DataError) -> None:
+    """Gives a file or a folder that is whole its name, in one step; what had the name before is gone."""
+    try:
+        if made.is_dir():
+            shutil.rmtree(path, ignore_errors=True)  # no system puts a folder in the place of one with files in it
+        os.replace(made, path)
+    except OSError as found:
+        raise cannot_write(path, found, error) from found
 
 
 def clear_leftovers(folder: Path) -> None:
@@ -54,7 +70,7 @@ def write_whole(
             temporary.chmod(mode)
             if sync:
                 _sync(temporary)
-            os.replace(temporary, path)
+            put_in_place(temporary, path, error=error)
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as found:

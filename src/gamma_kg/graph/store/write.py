@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from gamma_kg.graph.relation_pairs import KINDS, common_pairs
 from gamma_kg.graph.store.facts import EDGE_ARRAYS
 from gamma_kg.graph.store.layout import BUILDING, HEADER, LOCK, ArrayFolder, Header
 from gamma_kg.graph.store.names import write_vocabulary
-from gamma_kg.io.atomic import cannot_write
+from gamma_kg.io.atomic import put_in_place
 from gamma_kg.io.lock import locked
 
 ARRAYS = "arrays"
@@ -136,14 +135,10 @@ def commit(store: Path, folder: ArrayFolder, header: Header) -> None:
     told = " ".join(f"{name} {facts.sha256}" for name, facts in sorted(folder.arrays.items()))
     generation = hashlib.sha256(told.encode()).hexdigest()[:16]
     home = store / generation
-    try:
-        # The same content may be there already: as the store's own, or left over from a crash.
-        if not (home.exists() and (store / HEADER).exists() and Header.read(store).generation == generation):
-            shutil.rmtree(home, ignore_errors=True)
-            os.rename(folder.path, home)
-        replace(header, generation=generation, arrays=folder.arrays).write(store)
-    except OSError as found:
-        raise cannot_write(home, found) from found
+    # The same content may be there already: as the store's own, or left over from a crash.
+    if not (home.exists() and (store / HEADER).exists() and Header.read(store).generation == generation):
+        put_in_place(folder.path, home)
+    replace(header, generation=generation, arrays=folder.arrays).write(store)
     for entry in store.iterdir():
         if entry.name == BUILDING or (GENERATION.fullmatch(entry.name) and entry.name != generation):
             shutil.rmtree(entry, ignore_errors=True)
