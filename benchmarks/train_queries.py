@@ -18,7 +18,7 @@ from gamma_kg.logic.predicted import StepOptions
 from gamma_kg.nn.checkpoint import save_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.graphs import load_graphs, provenance
-from gamma_kg.training.queries import QueryTraining, train_queries
+from gamma_kg.training.logical_queries import QueryTraining, train_queries
 
 GRAPHS = ("fb15k237", "wn18rr", "codex-m")
 FROM = "gamma-1"

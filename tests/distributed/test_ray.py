@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,20 @@ from gamma_kg.predicting.query_files import answers_in_order
 pytest.importorskip("ray", reason="Ray is an extra: pip install 'gamma-kg[ray]'")
 
 
+@pytest.fixture
+def one_ray() -> Iterator[None]:
+    """A Ray that runs already is used and goes on: starting one for each run took most of the time."""
+    import ray
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as `distributed/on_ray.py` does
+        ray.init(num_cpus=2, include_dashboard=False, logging_level=logging.ERROR)
+    yield
+    assert ray.is_initialized(), "a Ray that was there already was ended"
+    ray.shutdown()
+
+
+@pytest.mark.usefixtures("one_ray")
 def test_a_killed_worker_changes_nothing(tmp_path: Path, family: KnowledgeGraph, small_gamma: Gamma) -> None:
     from gamma_kg.distributed.on_ray import complete_on_ray, predict_on_ray
 

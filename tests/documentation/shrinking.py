@@ -24,7 +24,7 @@ PLACEHOLDERS = {
 }
 
 # Values of options that say how long to work; another number means the same, for less time.
-VALUES = {"--per-type": "2", "--limit": "20", "--minutes": "0.004", "--nproc_per_node": "2"}
+VALUES = {"--per-type": "2", "--limit": "20", "--minutes": "0.004", "--nproc_per_node": "2", "--workers": "1"}
 
 # With `--task queries` a limit is a number of queries of each shape: a tiny set has few, and is searched long for more.
 QUERIES_OF_A_SHAPE = "2"

@@ -12,7 +12,7 @@ from gamma_kg.logic.predicted import ModelProjection, StepOptions
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.predicting.gamma import Gamma
-from gamma_kg.training.queries import QueryTraining, TrainedSteps, draw, query_loss, train_queries
+from gamma_kg.training.logical_queries import QueryTraining, TrainedSteps, draw, query_loss, train_queries
 
 SMALL = QueryTraining(entities=(20, 30), queries_per_draw=6, steps=3, minutes=5, learning_rate=3e-3)
 

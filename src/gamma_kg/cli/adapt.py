@@ -30,7 +30,7 @@ def adapt(
     from gamma_kg.predicting.gamma import Gamma
     from gamma_kg.predicting.models import resolve_model
     from gamma_kg.training.adapt import adapt as run
-    from gamma_kg.training.progress import LiveLine
+    from gamma_kg.training.watchers import LiveLine
 
     gamma = resolve_model(model).predictor
     if not isinstance(gamma, Gamma):

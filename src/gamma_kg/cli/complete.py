@@ -21,7 +21,7 @@ from gamma_kg.cli.predict import (
     RulesOption,
     WorkersOption,
 )
-from gamma_kg.cli.progress import progress_bar
+from gamma_kg.cli.progress_bar import progress_bar
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.cli.saying import say
 from gamma_kg.errors import ConfigError

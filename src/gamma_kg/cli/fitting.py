@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gamma_kg.cli.progress import progress_bar
+from gamma_kg.cli.progress_bar import progress_bar
 from gamma_kg.cli.saying import say
 
 if TYPE_CHECKING:

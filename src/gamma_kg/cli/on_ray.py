@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gamma_kg.cli.progress import progress_bar
+from gamma_kg.cli.progress_bar import progress_bar
 from gamma_kg.cli.saying import say
 
 if TYPE_CHECKING:

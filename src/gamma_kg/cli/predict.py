@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gamma_kg.cli.fitting import fit
-from gamma_kg.cli.progress import progress_bar
+from gamma_kg.cli.progress_bar import progress_bar
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.cli.saying import say
 from gamma_kg.io.shown import shown

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gamma_kg.cli.progress import progress_bar
+from gamma_kg.cli.progress_bar import progress_bar
 from gamma_kg.cli.saying import say
 
 app = typer.Typer(help="Logical queries: sample sets of them from a benchmark.", no_args_is_help=True)

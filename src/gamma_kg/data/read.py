@@ -22,8 +22,8 @@ from gamma_kg.data.names import RdfNames
 from gamma_kg.data.neo4j_graphs import is_address, read_database
 from gamma_kg.data.obo import read_obo
 from gamma_kg.data.options import ReadOptions, ReadReport, Tally
-from gamma_kg.data.progress import reading_progress
 from gamma_kg.data.rdf import read_rdf
+from gamma_kg.data.reading_progress import reading_progress
 from gamma_kg.data.streams import open_input, refuse_foreign
 from gamma_kg.data.tables import read_table
 from gamma_kg.data.vocabulary import Vocabulary

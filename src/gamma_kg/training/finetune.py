@@ -24,10 +24,10 @@ from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.graphs import NamedGraph, hash_of, is_graph_file, provenance
 from gamma_kg.training.judgement import Verdict, judge
 from gamma_kg.training.loop import Outcome, Trainer
-from gamma_kg.training.progress import watchers
 from gamma_kg.training.recipes import one_graph_phase
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.validation import validator
+from gamma_kg.training.watchers import watchers
 
 VALIDATION_SHARE = 0.05
 MOST_VALIDATION_TRIPLES = 500

@@ -16,9 +16,9 @@ from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.graphs import load_graphs, provenance
 from gamma_kg.training.loop import Outcome, Trainer
-from gamma_kg.training.progress import watchers
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.validation import load_validation, validator
+from gamma_kg.training.watchers import watchers
 
 
 def run_config(
