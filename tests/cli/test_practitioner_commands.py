@@ -155,7 +155,10 @@ def test_names_from_a_file_cannot_steer_the_terminal(run, model: Path, tmp_path:
     assert code == 2 and "\x1b" not in out + err
 
 
-def test_calibrated_probabilities_are_announced(run, model: Path, tmp_path: Path) -> None:
+def test_calibrated_probabilities_are_announced(
+    run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GAMMA_CACHE", str(tmp_path / "cache"))  # what another test has fitted is not announced
     path = tmp_path / "ring.tsv"
     path.write_text("".join(f"n{i}\tnext\tn{(i + 1) % 60}\n" for i in range(60)))
     code, _, err = run("predict", path, "-h", "n1", "-r", "next", "-m", model, "--calibrate")

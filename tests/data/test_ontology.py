@@ -160,3 +160,26 @@ def test_a_list_that_bites_its_own_tail_ends(tmp_path: Path) -> None:
     bomb = "".join(f"_:x{i} owl:intersectionOf ( _:x{i + 1} _:x{i + 1} ) . " for i in range(60))
     path.write_text(f"{PREFIXES} :A rdfs:subClassOf _:x0 . {bomb} _:x60 owl:intersectionOf ( :B ) .")
     assert facts(path) == {("A", "subClassOf", "B")}
+
+
+@pytest.mark.parametrize(
+    ("ending", "text"),
+    [
+        ("ttl", "@prefix : <http://e/#> . :a :knows :b . << :a :knows :c >> :from :wiki ."),
+        ("nt", "<http://e/#a> <http://e/#knows> <http://e/#b> .\n_:r <{rdf}reifies> <<( <x:a> <x:p> <x:b> )>> ."),
+        ("trig", "@prefix : <http://e/#> . :g { :a :knows :b {| :sure :no |} . }"),
+        (
+            "ttl",
+            "@prefix : <http://e/#> . @prefix rdf: <{rdf}> . :a :knows :b . "
+            "[] a rdf:Statement ; rdf:subject :a ; rdf:predicate :knows ; rdf:object :c .",
+        ),
+    ],
+)
+def test_what_is_said_of_a_fact_is_no_fact_itself(tmp_path: Path, ending: str, text: str) -> None:
+    path = tmp_path / f"graph.{ending}"
+    path.write_text(text.replace("{rdf}", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"))
+    kg = KnowledgeGraph.from_file(path)
+    assert ("a", "knows", "b") in facts(path) and ("a", "knows", "c") not in facts(path)
+    assert not [name for name in kg.entities if "<" in name or ">" in name]
+    assert not {"reifies", "subject", "predicate", "object"} & {relation for _, relation, _ in facts(path)}
+    assert kg.report is not None and "triples about facts" in str(kg.report) and kg.report.left_out

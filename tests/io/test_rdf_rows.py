@@ -81,8 +81,14 @@ def test_any_iri_survives_both_ways(tmp_path: Path, path: str, scheme: str) -> N
         write_rows(tmp_path / f"out{ending}", [row(kg, 0, 2)], kg, asserted=True)
         fact = (f"<{iri}>", "<http://example.org/p>", "<http://example.org/c>")
         assert fact in triples(tmp_path / f"out{ending}")
-        again = KnowledgeGraph.from_file(tmp_path / f"out{ending}")
-        assert iri in [again.entities.identifier(i) for i in range(again.num_entities)]
+        read = rdflib.Graph().parse(tmp_path / f"out{ending}", format="nt" if ending == ".nt" else "turtle")
+        assert (
+            rdflib.URIRef(iri),
+            rdflib.URIRef("http://example.org/p"),
+            rdflib.URIRef("http://example.org/c"),
+        ) in read
+        for again in (KnowledgeGraph.from_file(tmp_path / f"out{ending}"), KnowledgeGraph.from_rdflib(read)):
+            assert iri in [again.entities.identifier(i) for i in range(again.num_entities)]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 # Fitting probabilities may take this part of a budget, so that facts are found too.
 CALIBRATION_SHARE = 0.3
+# What is kept of a budget for writing: the facts, and a page with their reasons.
+WRITING_SHARE = 0.05
+REVIEW_SHARE = 0.07
 UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600}
 SHOWN = 20
 
@@ -85,6 +88,7 @@ def complete(
     workers: WorkersOption = None,
 ) -> None:
     """Propose the most probable missing facts of the whole graph. Can be stopped with Ctrl-C and taken up again."""
+    started = time.monotonic()  # a budget is for all of it, the loading of libraries too
     from gamma_kg.complete import complete as complete_graph
     from gamma_kg.complete.choice import Choice
     from gamma_kg.errors import DataError
@@ -93,8 +97,8 @@ def complete(
     from gamma_kg.predicting.models import resolve_model
     from gamma_kg.predicting.switch import basis
 
-    started = time.monotonic()
-    seconds = None if budget is None else parse_budget(budget)
+    kept = WRITING_SHARE + (0.0 if review is None else REVIEW_SHARE)
+    seconds = None if budget is None else parse_budget(budget) * (1 - kept)
     if out is not None:
         check_ending(out, asserted=assert_)
     elif assert_:
@@ -117,9 +121,14 @@ def complete(
     }
     Choice.of(kg, **wanted)  # a wrong name is told before anything is computed
     gamma = resolve_model(model, device).predictor
+
+    def left() -> float | None:
+        return None if seconds is None else max(0.0, seconds - (time.monotonic() - started))
+
     if calibrate and gamma.calibration(kg, local, rules) is None:
-        fit(gamma, kg, local, rules, None if seconds is None else CALIBRATION_SHARE * seconds)
-    left = None if seconds is None else max(0.0, seconds - (time.monotonic() - started))
+        to_fit = left()
+        fit(gamma, kg, local, rules, None if to_fit is None else CALIBRATION_SHARE * to_fit)
+    to_ask = left()
     journal = None if out is None else out.with_name(out.name + ".progress")
     parts: Parts | None = None
     if ray is not None and out is not None:
@@ -127,7 +136,7 @@ def complete(
 
         found, parts = complete_on_ray(graph, kg, model, gamma, out, ray, workers, how, **wanted)
     else:
-        with progress_bar("completing", "queries", left) as progress:
+        with progress_bar("completing", "queries", to_ask) as progress:
             found = complete_graph(
                 gamma,
                 kg,
@@ -135,7 +144,7 @@ def complete(
                 rules=rules,
                 memory=memory,
                 local=local,
-                budget_seconds=left,
+                budget_seconds=to_ask,
                 journal=journal,
                 progress=progress,
                 on_interrupt="return",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import typer
+
 from gamma_kg.cli.progress_bar import progress_bar
 from gamma_kg.cli.saying import say
 
@@ -22,3 +24,6 @@ def fit(gamma: Predictor, kg: KnowledgeGraph, local: str, rules: bool, seconds: 
             say(f"{gamma.calibrate(kg, local=local, rules=rules, budget_seconds=seconds, progress=progress)}")
     except DataError as error:
         say(f"probabilities stay as they are: {error}")
+    except KeyboardInterrupt:
+        say("stopped while fitting probabilities, nothing was asked yet; --no-calibrate does without")
+        raise typer.Exit(130) from None

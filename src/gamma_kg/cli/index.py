@@ -45,7 +45,7 @@ def index(
         raise ConfigError("give --append or --replace, not both")
     made = index_files(files, out, append=append, replace=replace, memory=memory, tell=say, **reading.options())
     report = made.report
-    if report is not None and (report.literals_skipped or report.nulls_skipped or report.bad_lines):
+    if report is not None and report.left_out:
         say(str(report))
     for note in report.notes if report is not None else ():
         say(note)

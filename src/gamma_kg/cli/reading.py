@@ -82,7 +82,7 @@ class Reading:
         report = kg.report
         if report is None:
             return kg
-        if report.literals_skipped or report.nulls_skipped or report.bad_lines:
+        if report.left_out:
             say(str(report))
         for note in report.notes:
             say(note)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.rules import Rules, rules_of
+from gamma_kg.rules.slots import REST
 
 IntArray = NDArray[np.int64]
 # Unless told otherwise one relation takes at most this part of the list while others have proposals.
@@ -111,6 +112,7 @@ class Choice:
             "entities": None if self.entities is None else sorted(self.entities),
             "type": self.type_,
             "min_probability": [self.least, least],
+            "order of queries": f"rest of {REST}",
         }
 
 

@@ -27,6 +27,7 @@ from gamma_kg.nn.answers import Answers
 from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.odds import End, FactOdds, from_log_odds, log_odds
+from gamma_kg.predicting.pace import Pace
 from gamma_kg.predicting.predictor import Predictor
 from gamma_kg.predicting.switch import Local
 from gamma_kg.rules import rules_of
@@ -105,7 +106,7 @@ def complete(
         min_probability=min_probability,
         max_per_relation=max_per_relation,
     )
-    started = time.monotonic()
+    started, pace = time.monotonic(), Pace(BLOCK_QUERIES, budget_seconds)
     queries = promising_queries(kg, choice)
     how = AnswerOptions(rules=rules, memory=memory, local=local)
     record = Journal(journal, run_fingerprint(model, kg, how, **choice.record()))
@@ -115,10 +116,10 @@ def complete(
     finder.seen.update(fact[:3] for fact in found)
     was_interrupted = False
     try:
-        while asked < len(queries) and not _is_over(started, budget_seconds):
+        while asked < len(queries) and (size := pace.next()):
             if progress is not None:
                 progress(asked, len(queries))
-            block = queries[asked : asked + BLOCK_QUERIES]
+            block = queries[asked : asked + size]
             facts = [fact for fact in finder.facts(block) if fact[3] >= choice.bound(fact[1])]
             record.add({"queries": len(block), "facts": facts})
             found.extend(facts)
@@ -224,7 +225,3 @@ class Finder:
 
     def _inverse(self, relation: int) -> int:
         return inverse_of(relation, self._kg.num_relations)
-
-
-def _is_over(started: float, budget_seconds: float | None) -> bool:
-    return budget_seconds is not None and time.monotonic() - started >= budget_seconds

@@ -95,6 +95,8 @@ class ReadReport:
     literals_skipped: int = 0
     nulls_skipped: int = 0
     """Facts left out because an end is one of `null_values`."""
+    statements_skipped: int = 0
+    """RDF about facts (quoted triples, rdf:Statement) instead of about things."""
     bad_lines: int = 0
     files: tuple[str, ...] = ()
     complaints: tuple[str, ...] = ()
@@ -106,6 +108,11 @@ class ReadReport:
     doubts: tuple[str, ...] = ()
     """What the reader decided by itself and is nearly always right."""
 
+    @property
+    def left_out(self) -> bool:
+        """Whether anything of what was there was not read as a fact."""
+        return bool(self.literals_skipped or self.nulls_skipped or self.statements_skipped or self.bad_lines)
+
     def __str__(self) -> str:
         files = ", ".join(self.files) if len(self.files) < 4 else f"{len(self.files)} files"
         parts = [f"{self.rows:,} triples from {files}"]
@@ -113,6 +120,8 @@ class ReadReport:
             parts.append(f"{self.literals_skipped:,} literals skipped")
         if self.nulls_skipped:
             parts.append(f"{self.nulls_skipped:,} facts with a null value skipped")
+        if self.statements_skipped:
+            parts.append(f"{self.statements_skipped:,} triples about facts (RDF-star, rdf:Statement) skipped")
         if self.bad_lines:
             parts.append(f"{self.bad_lines:,} bad lines skipped (first: {self.complaints[0]})")
         return "; ".join(parts)
@@ -125,6 +134,7 @@ class Tally:
     options: ReadOptions
     literals_skipped: int = 0
     nulls_skipped: int = 0
+    statements_skipped: int = 0
     bad_lines: int = 0
     files: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
@@ -150,6 +160,7 @@ class Tally:
             rows=rows,
             literals_skipped=self.literals_skipped,
             nulls_skipped=self.nulls_skipped,
+            statements_skipped=self.statements_skipped,
             bad_lines=self.bad_lines,
             files=tuple(self.files),
             complaints=tuple(self.complaints),

@@ -27,6 +27,8 @@ RDF_FORMATS = {
 # Relative IRIs need something to stand on; this name is reserved and can't be a real host.
 BASE_IRI = "http://local.invalid/"
 BATCH_ROWS = 100_000
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+PARTS_OF_STATEMENT = {RDF + name for name in ("subject", "predicate", "object", "reifies")}
 # Said again in our own words before the reason.
 _POSITION = re.compile(
     r"^(Parser error )?(at|between) line \d+ (between )?columns? \d+( and (line \d+ )?(column )?\d+)?:? *"
@@ -61,6 +63,9 @@ class QuadCollector:
     def add(self, subject: object, predicate: ox.NamedNode, object_: object) -> None:
         """One triple of pyoxigraph terms."""
         relation = predicate.value
+        if isinstance(subject, ox.Triple) or isinstance(object_, ox.Triple) or self._is_of_statement(relation, object_):
+            self.tally.statements_skipped += 1
+            return
         head = self._name(subject)
         if isinstance(object_, ox.Literal):
             if self._names.is_name(relation):
@@ -76,6 +81,11 @@ class QuadCollector:
         self._batch.append((head, relation, tail))
         if len(self._batch) >= BATCH_ROWS:
             self.flush()
+
+    def _is_of_statement(self, relation: str, object_: object) -> bool:
+        """Whether it says which fact a statement is about (reified): that is no link between things."""
+        is_type = relation == RDF + "type" and isinstance(object_, ox.NamedNode) and object_.value == RDF + "Statement"
+        return self._ontology is not None and (is_type or relation in PARTS_OF_STATEMENT)
 
     def flush(self) -> None:
         """Encodes what has been collected."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -28,6 +27,7 @@ from gamma_kg.graph.fewer_facts import FewerFacts
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import both_ways, direct_of
 from gamma_kg.predicting.odds import FactOdds, ScoreQueries, from_log_odds
+from gamma_kg.predicting.pace import Pace
 from gamma_kg.rules.rules import MOST_FACTS
 from gamma_kg.rules.sample import EntitySample
 from gamma_kg.rules.slots import choose_queries
@@ -46,6 +46,7 @@ GROUP = 10
 SHARE_WEIGHT = 2.0
 LEAST_PROBABILITY = 1e-6
 BLOCK_QUERIES = 32
+LEAST_QUERIES = 16
 FACTS_OF_GROUP = 64  # of one entity and relation that may be hidden in a large graph
 TABLE_EDGES = (0.0, 0.02, 0.1, 0.25, 0.5, 0.75, 1.0)
 
@@ -177,20 +178,20 @@ def calibrate(
         raise DataError(f"the share of facts to hide must lie between 0 and 1, got {share}")
     if max_hidden < 1:
         raise DataError(f"max_hidden must be at least 1, got {max_hidden}")
-    started = time.monotonic()
+    pace = Pace(BLOCK_QUERIES, budget_seconds)
     rng = np.random.default_rng(seed)
     rest, hidden = (_hide_of_all if kg.num_triples <= MOST_FACTS else _hide_around_sample)(kg, share, rng)
     odds = FactOdds(score_queries, rest, rules=rules)
     queries, weight, answers = _chosen(odds, rest, hidden, max_hidden, rng)
     parts: list[_Rows] = []
-    for start in range(0, len(queries), BLOCK_QUERIES):
+    start = 0
+    # Where there is no time for more than a few queries, these few still have to do.
+    while start < len(queries) and (size := pace.next() or max(0, LEAST_QUERIES - start)):
         if progress is not None:
             progress(start, len(queries))
-        over = budget_seconds is not None and time.monotonic() - started > budget_seconds
-        if over and len(parts) >= 2:
-            break
-        block = slice(start, start + BLOCK_QUERIES)
+        block = slice(start, start + size)
         parts.append(_ask(odds, rest, queries[block], weight[block], answers[block], start))
+        start += size
     rows = _Rows(*(np.concatenate(column) for column in zip(*(vars(part).values() for part in parts), strict=True)))
     return _fitted(rows, rng)
 

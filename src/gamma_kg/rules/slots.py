@@ -9,7 +9,9 @@ likely to be missing: the slot fits and is empty, or is filled and commonly has 
 
 from __future__ import annotations
 
+from collections import deque
 from functools import lru_cache
+from heapq import heapify, heappop, heappush
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.graph.inverse import both_ways, inverse_of
+from gamma_kg.graph.inverse import both_ways, direct_of, inverse_of
 from gamma_kg.rules.bounds import at_most
 
 # A candidate that has never been seen in a slot may fill it if the slot fits it at least this well.
@@ -30,6 +32,8 @@ GUESS = 0.2
 # slot's fillers than among all entities: that a rare slot is seldom filled says nothing.
 MAX_SHARED_ROLE = 0.01
 MAX_LIFT = 0.1
+# So many queries of other relations, if there are any, come between two of the same.
+REST = 2
 CACHED_BYTES = 1 << 28
 
 FloatArray = NDArray[np.float64]
@@ -145,12 +149,36 @@ class Promising(Protocol):
 def choose_queries(
     kg: KnowledgeGraph, slots: Promising, relations: NDArray[np.int64], among: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """Queries (source, relation id) of the given relations in both directions, most promising first, [n, 2]."""
+    """Queries (source, relation id) of the given relations in both directions, most promising first, [n, 2].
+
+    A relation in which much seems to be missing does not use up the time of all others.
+    """
     asked: list[NDArray[np.int64]] = []
     promise: list[NDArray[np.float64]] = []
     for slot in np.concatenate([relations, inverse_of(relations, kg.num_relations)]).tolist():
         sources, worth = slots.promising(slot, among)
         asked.append(np.stack([sources, np.full(len(sources), slot)], axis=1))
         promise.append(worth)
-    order = np.argsort(-np.concatenate(promise), kind="stable")
-    return np.concatenate(asked)[order]
+    query, worth = np.concatenate(asked), np.concatenate(promise)
+    order = np.argsort(-worth, kind="stable")
+    return query[order[_in_turns(direct_of(query[order, 1], kg.num_relations), worth[order])]]
+
+
+def _in_turns(relation: NDArray[np.int64], worth: FloatArray) -> NDArray[np.int64]:
+    """Places of queries, best first as they are given, so that others come between two of the same relation."""
+    by_relation = np.argsort(relation, kind="stable")
+    starts = np.flatnonzero(np.diff(relation[by_relation], prepend=-1))
+    left = [part.tolist()[::-1] for part in np.split(by_relation, starts[1:])] if len(relation) else []
+    ready = [(-worth[part[-1]], at) for at, part in enumerate(left)]
+    heapify(ready)
+    resting: deque[tuple[int, int]] = deque()  # when a relation's turn may come again
+    found: list[int] = []
+    while ready or resting:
+        while resting and (not ready or resting[0][0] <= len(found)):
+            at = resting.popleft()[1]
+            heappush(ready, (-worth[left[at][-1]], at))
+        at = heappop(ready)[1]
+        found.append(left[at].pop())
+        if left[at]:
+            resting.append((len(found) + REST, at))
+    return np.array(found, dtype=np.int64)
