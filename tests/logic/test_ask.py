@@ -1,13 +1,16 @@
 """Questions in names: answers, bindings, what follows and what is predicted."""
 
 import json
+import math
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from gamma_kg import ConfigError, DataError, Gamma, KnowledgeGraph, UnknownNameError, ask, entity
 from gamma_kg.cli import app
 from gamma_kg.logic.predicted import StepOptions, steps_of
+from gamma_kg.predicting.calibration import Calibration, MonotoneMap
 
 
 def test_what_follows_comes_first_with_facts_as_steps(family: KnowledgeGraph, small_gamma: Gamma) -> None:
@@ -31,6 +34,32 @@ def test_only_new_leaves_out_what_follows_and_tells_predicted_links(family: Know
         assert any(not step.known for step in answer.steps)
         assert all((step.probability == 1) == step.known for step in answer.steps)
     assert [a.probability for a in answers] == sorted((a.probability for a in answers), reverse=True)
+
+
+def test_a_step_is_as_likely_as_explain_says_and_an_answer_as_all_its_steps_together(
+    family: KnowledgeGraph, small_gamma: Gamma
+) -> None:
+    gamma = Gamma(small_gamma.model)
+    gamma.adopt_calibration(family, Calibration(MonotoneMap(np.array([-9.0, 9.0]), np.array([0.1, 0.7])), {}))
+    question = entity("Ann").along("married to", "father of")
+    for answer in ask(family, question, gamma, only_new=True, top_k=3):
+        for step in answer.steps:
+            told = gamma.explain(family, head=step.head, relation=step.relation, tail=step.tail)
+            assert step.probability == (1 if step.known else pytest.approx(told.probability))
+        assert answer.probability == pytest.approx(math.prod(step.probability for step in answer.steps))
+
+
+def test_what_is_denied_takes_from_the_probability_what_speaks_for_it(
+    family: KnowledgeGraph, small_gamma: Gamma
+) -> None:
+    """Finn is Eve's child for sure, so he is an answer as far as nobody predicts that Ann is his mother."""
+    denied = {a.name: a for a in ask(family, "SELECT ?x { <Ann> <mother of> ?x }", small_gamma, top_k=20)}
+    question = "SELECT ?x { <Eve> <mother of> ?x MINUS { <Ann> <mother of> ?x } FILTER(?x != <Bob>) }"
+    found = {a.name: a for a in ask(family, question, small_gamma, top_k=20)}
+    assert found["Finn"].follows
+    assert found["Finn"].probability == pytest.approx(1 - denied["Finn"].probability)
+    assert found["Finn"].probability < 1
+    assert "Bob" not in found
 
 
 def test_inverse_steps_are_told_as_the_facts_they_are(family: KnowledgeGraph, small_gamma: Gamma) -> None:

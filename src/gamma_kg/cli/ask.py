@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gamma_kg.cli.fitting import fit
 from gamma_kg.cli.predict import DeviceOption, LocalOption, MemoryOption, RulesOption
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 
@@ -35,6 +36,9 @@ def ask(
     threshold: Annotated[
         float | None, typer.Option(help="Go on only from what belongs to a set by more than this.")
     ] = None,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Fit probabilities to this graph first, once, as in `gamma predict`.")
+    ] = False,
     json_lines: Annotated[bool, typer.Option("--json", help="One JSON object per answer, nothing else.")] = False,
     memory: MemoryOption = None,
     device: DeviceOption = "cpu",
@@ -44,7 +48,8 @@ def ask(
     """Answer a question whose conditions form a tree: triples, UNION, MINUS, FILTER NOT EXISTS, ^p, p/q, LIMIT.
 
     Names are those of the graph: <mother of>, "Ann", wd:Q5, or with a declared PREFIX. Each answer comes with its
-    probability, whether it follows from the graph as it is, and the best entity for every other variable.
+    probability, whether it follows from the graph as it is or which predicted facts it rests on, and the best entity
+    for every other variable.
     """
     from gamma_kg.errors import ConfigError
     from gamma_kg.logic.ask import ask as answer
@@ -58,6 +63,8 @@ def ask(
         raise ConfigError(f"{model} can't answer questions with several steps: use a checkpoint or the bundled weights")
     steps = steps_of(gamma) if threshold is None else replace(steps_of(gamma), threshold=threshold)
     kg = reading.graph(graph)
+    if calibrate and gamma.calibration(kg, local, rules) is None:
+        fit(gamma, kg, local, rules, None)
     options: dict[str, Any] = {"top_k": top_k, "only_new": only_new, "why": why, "memory": memory, "local": local}
     options["rules"] = rules
     answers = answer(kg, asked, gamma, logic=logic, steps=steps, **options)
@@ -93,12 +100,16 @@ def print_answers(answers: Sequence[Answer]) -> None:
     table.add_column("", justify="right")
     table.add_column("answer", overflow="fold")
     table.add_column("probability", justify="right")
-    table.add_column("follows from the graph")
+    table.add_column("follows from the graph", overflow="fold")
     for name in variables:
         table.add_column(escape(f"?{name}"), overflow="fold")
     for rank, found in enumerate(answers, 1):
-        predicted = sum(not step.known for step in found.steps)
-        follows = "yes" if found.follows else f"no, {predicted} of {len(found.steps)} links predicted"
+        predicted = (
+            f"{step.head} «{step.relation}» {step.tail} ({step.probability:.1%})"
+            for step in found.steps
+            if not step.known
+        )
+        follows = "yes" if found.follows else escape("if " + ", ".join(predicted))
         bound = [escape(found.bindings.get(name, "")) for name in variables]
         table.add_row(str(rank), escape(found.name), f"{found.probability:.1%}", follows, *bound)
     console = Console()

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 from gamma_kg.errors import DataError
 from gamma_kg.explain import Explanation
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import fact_of
-from gamma_kg.logic.bindings import Binder, Link
+from gamma_kg.logic.bindings import Binder, Link, LinkProbabilities
 from gamma_kg.logic.execute import execute
 from gamma_kg.logic.formula import Formula, check_bounded, resolve
 from gamma_kg.logic.fuzzy import logic_named
 from gamma_kg.logic.lists import from_lists
 from gamma_kg.logic.predicted import ModelProjection, StepOptions, steps_of
 from gamma_kg.logic.sparql import parse_sparql
+from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.switch import Local
 
@@ -35,7 +37,7 @@ class Step:
     relation: str
     tail: str
     known: bool
-    probability: float  # of this fact; 1 where the graph holds it
+    probability: float  # of this fact, weighed from both its ends; 1 where the graph holds it
     why: Explanation | None = None  # only for a predicted fact, and only if asked for
 
 
@@ -44,7 +46,8 @@ class Answer:
     """An entity that answers the question."""
 
     name: str
-    probability: float
+    probability: float  # that all its steps hold, and nothing that is denied does
+    degree: float  # how far it belongs to the fuzzy set that the question asks for: what answers are chosen by
     follows: bool  # from the facts of the graph, without prediction
     bindings: dict[str, str]  # the best entity for every inner variable
     steps: tuple[Step, ...]  # from the answer down
@@ -64,7 +67,7 @@ def ask(
     local: Local = "auto",
     rules: bool = True,
 ) -> list[Answer]:
-    """The best answers to a question with several steps, most probable first.
+    """The best answers to a question with several steps: the `top_k` of the highest degree, most probable first.
 
     The question is SPARQL, a formula (`entity("X").along("inhibits") & …`) or a nested list as in the BetaE files.
     `gamma` are the bundled weights if left out; `steps` says how they take a step, `steps_of(gamma)` if left out.
@@ -86,13 +89,37 @@ def ask(
     if only_new:
         degree_N = degree_N.clone()
         degree_N[torch.from_numpy(binder.following())] = 0
-    explain = partial(gamma.explain, kg, memory=memory, local=local, rules=rules)
     best = degree_N.topk(min(top_k, kg.num_entities))
-    return [
-        _answer(kg, binder, int(i), float(degree), explain if why else None)
-        for degree, i in zip(best.values, best.indices, strict=True)
-        if degree > 0
+    degrees = {int(i): float(degree) for degree, i in zip(best.values, best.indices, strict=True) if degree > 0}
+    bindings = {i: binder.bind(i) for i in degrees}
+    how = AnswerOptions(rules=rules, memory=memory, local=local)
+    probabilities = link_probabilities(gamma, kg, {link for b in bindings.values() for link in b.all_links()}, how)
+    explain = partial(gamma.explain, kg, memory=memory, local=local, rules=rules) if why else None
+    answers = [
+        Answer(
+            name=kg.entities[i],
+            probability=binding.probability(probabilities),
+            degree=degrees[i],
+            follows=binder.follows(i),
+            bindings={name: kg.entities[j] for name, j in binding.entities.items()},
+            steps=tuple(_steps(kg, binding.links, probabilities, explain)),
+        )
+        for i, binding in bindings.items()
     ]
+    return sorted(answers, key=lambda answer: (-answer.probability, -answer.degree))
+
+
+def link_probabilities(
+    gamma: Gamma, kg: KnowledgeGraph, links: Iterable[Link], how: AnswerOptions
+) -> dict[Link, float]:
+    """How likely each link is: what the graph holds is so; else as `predict` says it of a fact that it fitted."""
+    links = list(links)
+    predicted = [link for link in links if not link.known]
+    found = dict.fromkeys(links, 1.0)
+    if predicted:
+        facts = np.array([fact_of(link.start, link.relation, link.end, kg.num_relations) for link in predicted])
+        found.update(zip(predicted, gamma.fact_probabilities(kg, facts, how).tolist(), strict=True))
+    return found
 
 
 def understood(question: str | Formula | list[Any] | tuple[Any, ...]) -> tuple[Formula, int | None]:
@@ -105,20 +132,11 @@ def understood(question: str | Formula | list[Any] | tuple[Any, ...]) -> tuple[F
     return from_lists(question), None
 
 
-def _answer(kg: KnowledgeGraph, binder: Binder, entity: int, degree: float, explain: Explain | None) -> Answer:
-    binding = binder.bind(entity)
-    return Answer(
-        name=kg.entities[entity],
-        probability=degree,
-        follows=binder.follows(entity),
-        bindings={name: kg.entities[i] for name, i in binding.entities.items()},
-        steps=tuple(_steps(kg, binding.links, explain)),
-    )
-
-
-def _steps(kg: KnowledgeGraph, links: list[Link], explain: Explain | None) -> Iterator[Step]:
+def _steps(
+    kg: KnowledgeGraph, links: list[Link], probabilities: LinkProbabilities, explain: Explain | None
+) -> Iterator[Step]:
     for link in links:
         head, relation, tail = fact_of(link.start, link.relation, link.end, kg.num_relations)
         names = kg.entities[head], kg.relations[relation], kg.entities[tail]
         why = None if explain is None or link.known else explain(head=names[0], relation=names[1], tail=names[2])
-        yield Step(*names, known=link.known, probability=link.degree, why=why)
+        yield Step(*names, known=link.known, probability=probabilities[link], why=why)

@@ -1,11 +1,14 @@
 """How one answer comes about: an entity for every inner set, and the facts and predictions that link them.
 
 Where the answer follows from the graph, the links are facts of it. Else each inner set is bound, from the answer down,
-to the entity that belongs to the set and leads on by the strongest link. What is denied binds nothing.
+to the entity that belongs to the set and leads on by the strongest link. What is denied is bound by itself: to what
+speaks most for it, and so against the answer.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,7 +33,9 @@ class Link:
     relation: int
     end: int
     known: bool
-    degree: float
+
+
+LinkProbabilities = Mapping[Link, float]
 
 
 @dataclass
@@ -39,6 +44,21 @@ class Binding:
 
     entities: dict[str, int] = field(default_factory=dict)
     links: list[Link] = field(default_factory=list)
+    denied: list[Binding] = field(default_factory=list)
+    is_possible: bool = True  # no, where the entity is another than the one named, or nothing leads to it
+
+    def all_links(self) -> Iterator[Link]:
+        """Those of what is denied too."""
+        yield from self.links
+        for part in self.denied:
+            yield from part.all_links()
+
+    def probability(self, of: LinkProbabilities) -> float:
+        """That all the links hold, and nothing that is denied does."""
+        if not self.is_possible:
+            return 0.0
+        holds = math.prod(of[link] for link in self.links)
+        return holds * math.prod(1 - part.probability(of) for part in self.denied)
 
 
 class Binder:
@@ -69,38 +89,44 @@ class Binder:
             found.entities.setdefault(formula.name, entity)
         if isinstance(formula, And):
             for part in formula.members:
-                if not isinstance(part, Not):
-                    self._bind(part, entity, found, is_asked)
+                self._bind(part, entity, found, is_asked)
+        elif isinstance(formula, Not):
+            denied = Binding()
+            self._bind(formula.of, entity, denied)
+            found.denied.append(denied)
         elif isinstance(formula, Or):
             follows = [self.follows(entity, part) for part in formula.members]
             degrees = [float(self._memberships[part][entity]) for part in formula.members]
             best = max(range(len(degrees)), key=lambda i: (follows[i], degrees[i]))
             self._bind(formula.members[best], entity, found, is_asked)
+        elif isinstance(formula, Entity):
+            found.is_possible &= int(formula.entity) == entity
         elif isinstance(formula, Along):
-            start, degree = self._start(formula, entity)
+            start = self._start(formula, entity)
             if start is None:
+                found.is_possible = False
                 return
             known = entity in self._projector.follow(np.array([start]), int(formula.relation))
-            found.links.append(Link(start, int(formula.relation), entity, known, 1.0 if known else degree))
+            found.links.append(Link(start, int(formula.relation), entity, known))
             self._bind(formula.of, start, found)
 
-    def _start(self, formula: Along, end: int) -> tuple[int | None, float]:
-        """The entity of the inner set that the step came from, and the degree of the link."""
+    def _start(self, formula: Along, end: int) -> int | None:
+        """The entity of the inner set that the step came from."""
         if isinstance(formula.of, Entity):
-            return int(formula.of.entity), float(self._memberships[formula][end])
+            return int(formula.of.entity)
         relation, num_relations = int(formula.relation), self._projector.kg.num_relations
         if self.follows(end, formula):
             back = self._projector.follow(np.array([end]), int(inverse_of(relation, num_relations)))
             witnesses = np.intersect1d(back, self._set_of(formula.of), assume_unique=True)
             degree = self._memberships[formula.of][torch.from_numpy(witnesses)]
-            return int(witnesses[int(degree.argmax())]), 1.0
+            return int(witnesses[int(degree.argmax())])
         if isinstance(formula.of, Everything):
-            return None, 0.0
+            return None
         start_C, link_CN = self._candidates(formula)
         if not len(start_C):
-            return None, 0.0
+            return None
         best = int((self._memberships[formula.of][start_C] * link_CN[:, end]).argmax())
-        return int(start_C[best]), float(link_CN[best, end])
+        return int(start_C[best])
 
     def _candidates(self, formula: Along) -> tuple[Tensor, Tensor]:
         """The best members of the inner set, and the degree to which each leads to every entity."""

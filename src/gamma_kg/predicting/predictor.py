@@ -12,6 +12,7 @@ from typing import Any, overload
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gamma_kg.errors import DataError
@@ -23,10 +24,11 @@ from gamma_kg.predicting.calibration import Calibration, calibrate
 from gamma_kg.predicting.frames import Predictions, predict_frame
 from gamma_kg.predicting.inference import ScoreBatch
 from gamma_kg.predicting.kept_calibrations import calibration_path, keep, kept
-from gamma_kg.predicting.odds import FactOdds, best_of
+from gamma_kg.predicting.odds import FactOdds, FloatArray, best_of, from_log_odds
 from gamma_kg.predicting.switch import Local, said
 from gamma_kg.rules import rules_of
 
+IntArray = NDArray[np.int64]
 Query = tuple[str | None, str | None, str | None]  # head, relation, tail; the one to be predicted is None
 
 
@@ -249,15 +251,23 @@ class Predictor(ABC):
         self, kg: KnowledgeGraph, head: int, relation: int, tail: int, how: AnswerOptions
     ) -> float | None:
         """The calibrated probability of a fact by ids, the same as in every other place; None if none was fitted."""
-        calibration = self.calibration(kg, how.local, how.rules)
-        if calibration is None:
+        if self.calibration(kg, how.local, how.rules) is None:
             return None
-        odds = self.odds(kg, how)
-        inverse = inverse_of(relation, kg.num_relations)
-        ends = {(end.source, end.relation): end for end in odds.ask(np.array([[head, relation], [tail, inverse]]))}
-        from_head = ends[head, relation].log_odds(torch.tensor([tail]))
-        from_tail = ends[tail, inverse].log_odds(torch.tensor([head]))
-        return float(calibration.probability(relation, (from_head + from_tail) / 2)[0])
+        return float(self.fact_probabilities(kg, np.array([[head, relation, tail]]), how)[0])
+
+    def fact_probabilities(self, kg: KnowledgeGraph, facts: IntArray, how: AnswerOptions) -> FloatArray:
+        """How likely facts (head, relation, tail) by ids are, from both their ends: fitted, else by the plain odds."""
+        calibration, odds = self.calibration(kg, how.local, how.rules), self.odds(kg, how)
+        from_head, from_tail = facts[:, :2], np.stack([facts[:, 2], inverse_of(facts[:, 1], kg.num_relations)], axis=1)
+        asked = np.unique(np.concatenate((from_head, from_tail)), axis=0)
+        ends = {(end.source, end.relation): end for end in odds.ask(asked)}
+        found = np.empty(len(facts))
+        for at, (head, relation, tail) in enumerate(facts.tolist()):
+            there = ends[head, relation].log_odds(torch.tensor([tail]))
+            back = ends[tail, inverse_of(relation, kg.num_relations)].log_odds(torch.tensor([head]))
+            mean = (there + back) / 2
+            found[at] = (from_log_odds(mean) if calibration is None else calibration.probability(relation, mean))[0]
+        return found
 
     def _calibration_path(self, kg: KnowledgeGraph, triples: int | None, rules: bool) -> Path:
         return calibration_path(kg, model=self.fingerprint(), local=triples, rules=rules)

@@ -213,13 +213,14 @@ class Explained(Fact):
 
 class AskedStep(Fact):
     known: bool = Field(description="The graph holds this fact; else it is predicted.")
-    probability: float
+    probability: float = Field(description="Of this fact, from both its ends; fitted to the graph where that was done.")
     why: Explained | None = Field(description="As /explain says it; only for predicted steps, and only if asked for.")
 
 
 class AskedAnswer(Record):
     name: str
-    probability: float
+    probability: float = Field(description="That all its steps hold, and nothing that is denied does.")
+    degree: float = Field(description="How far it belongs to the fuzzy set: what answers are chosen by.")
     follows: bool = Field(description="From the facts of the graph, without prediction.")
     bindings: dict[str, str] = Field(description="The best entity for every inner variable.")
     steps: list[AskedStep]
