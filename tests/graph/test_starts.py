@@ -33,7 +33,14 @@ def test_a_dense_matrix_gives_its_entries_that_are_not_zero() -> None:
     assert torch.equal(found.spread(4, torch.ones(3, 1))[..., 0], dense)
 
 
-@pytest.mark.parametrize("starts", [WEIGHTED, Starts.single(torch.tensor([2, 0, 3]))], ids=["weighted", "single"])
+EVERYWHERE = Starts.of_dense(torch.arange(1.0, 13.0).view(3, 4))
+
+
+@pytest.mark.parametrize(
+    "starts",
+    [WEIGHTED, Starts.single(torch.tensor([2, 0, 3])), EVERYWHERE],
+    ids=["weighted", "single", "everywhere"],
+)
 def test_parts_choices_and_new_names_keep_what_each_query_starts_from(starts: Starts) -> None:
     vector = torch.randn(3, 2)
     whole = starts.spread(4, vector)

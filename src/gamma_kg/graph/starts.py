@@ -81,6 +81,10 @@ class Starts:
         """The same starts where node n is called place_N[n]."""
         if self.is_single:
             return Starts.single(place_N[self.node_S])
+        if self.weight_S is not None and len(self.node_S) == len(self) * len(place_N):  # each query starts everywhere
+            weight_BN = self.weight_S.view(len(self), -1)
+            weight_S = torch.empty_like(weight_BN).index_copy_(1, place_N, weight_BN).view(-1)
+            return Starts(self.node_S, weight_S, self.offset_B1)
         key_S, order_S = (self.query_S * len(place_N) + place_N[self.node_S]).sort()
         weight = None if self.weight_S is None else self.weight_S[order_S]
         return Starts(key_S % max(len(place_N), 1), weight, self.offset_B1)

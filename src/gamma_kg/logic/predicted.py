@@ -97,9 +97,7 @@ class ModelProjection(Projector):
         degree_BN = torch.empty(len(operands), self.kg.num_entities)
         batches = self.gamma.project_batches(self.kg, starts, torch.tensor(relations), self.memory, said(self.local))
         for batch in batches:
-            for query, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
-                score_1N = batch.answers(row).dense()[None].float()
-                degree_BN[query] = degrees(score_1N, self.options.share)[0]
+            degree_BN[batch.query] = degrees(batch.dense()[batch.row].float().cpu(), self.options.share)
         if self._uses_rules:
             for degree_N, operand, relation in zip(degree_BN, operands, relations, strict=True):
                 degree_N[self._against(operand, relation, degree_N)] = 0

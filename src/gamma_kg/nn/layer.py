@@ -46,8 +46,12 @@ class RelationalLayer(nn.Module):
         if torch.is_grad_enabled() or not len(relation_URD):
             table_URW: Tensor = self.relation(relation_URD)
             return table_URW
-        # One at a time: the same bits whichever relations are asked together, as in `kernels.score.by_query`.
-        return torch.stack([self.relation(relation_RD) for relation_RD in relation_URD])
+        assert isinstance(self.relation, nn.Sequential)
+        # One at a time: the same bits whichever relations are asked together, as in `kernels.score.by_query`. Written
+        # out: the calls of modules would take as long as these small products.
+        inner, inner_bias, outer, outer_bias = self.relation.parameters()
+        rows = (torch.addmm(inner_bias, relation_RD, inner.T).relu_() for relation_RD in relation_URD)
+        return torch.stack([torch.addmm(outer_bias, row_RD, outer.T) for row_RD in rows])
 
     def forward(
         self, edges: EdgeGroups, x_BND: Tensor | None, relation_BRW: Tensor, starts: Starts, boundary_BD: Tensor

@@ -47,8 +47,13 @@ class ScoreBatch:
         everyone = torch.arange(self.found[0].num_entities)
         weights = [answers.weights(everyone) for answers in self.found]
         known = [weight_NK for weight_NK in weights if weight_NK is not None]
-        score_BN = torch.stack([answers.dense() for answers in self.found])
-        return Scores(score_BN, torch.stack(known) if len(known) == len(weights) else None)
+        return Scores(self.dense(), torch.stack(known) if len(known) == len(weights) else None)
+
+    def dense(self) -> Tensor:
+        """The scores of all entities without the branch weights, a row for each distinct query."""
+        if isinstance(self.found, Scores):
+            return self.found.score_BC
+        return torch.stack([answers.dense() for answers in self.found])
 
     def answers(self, row: int) -> Answers:
         """What is said of all candidates of one of the queries, on the CPU."""

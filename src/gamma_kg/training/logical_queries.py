@@ -30,7 +30,8 @@ SMALLEST = 1e-9  # a degree of zero has no logarithm
 
 @dataclass(frozen=True)
 class QueryTraining:
-    """How the step is trained. `hidden` are bounds of the share of facts that is taken out of a piece."""
+    """How the step is trained. `hidden` are bounds of the share of facts that is taken out of a piece; `minutes` are
+    those of the processor, so that a busy machine takes longer and makes as many steps."""
 
     shapes: tuple[str, ...] = ("1p", "2p", "2p", "3p", "2i", "ip", "pi", "up", "inp", "pin")
     entities: tuple[int, int] = (200, 900)
@@ -107,13 +108,13 @@ def train_queries(
     torch.manual_seed(config.seed)
     average = copy.deepcopy(model).eval()
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, weight_decay=0.0)
-    started, step = time.monotonic(), 0
+    started, step = time.process_time(), 0
     model.train()
-    while step < config.steps and time.monotonic() - started < 60 * config.minutes:
+    while step < config.steps and time.process_time() - started < 60 * config.minutes:
         kg, queries = draw(graphs, config, rng)
         if not queries:
             continue
-        done = max(step / config.steps, (time.monotonic() - started) / (60 * config.minutes))
+        done = max(step / config.steps, (time.process_time() - started) / (60 * config.minutes))
         for group in optimizer.param_groups:
             group["lr"] = config.learning_rate * min((step + 1) / config.warm_up, 1.0) * max(1 - done, 0.05)
         loss = query_loss(queries, TrainedSteps(model, kg, options))
