@@ -97,6 +97,12 @@ def test_lists_builder_and_sparql_ask_the_same(family: KnowledgeGraph, small_gam
 def test_limits_and_unknown_names(family: KnowledgeGraph, small_gamma: Gamma) -> None:
     assert len(ask(family, "SELECT ?x { <Ann> <mother of> ?x } LIMIT 3", small_gamma)) == 3
     assert len(ask(family, "SELECT ?x { <Ann> <mother of> ?x } LIMIT 3", small_gamma, top_k=1)) == 1
+    for none in (
+        {"question": "SELECT ?x { <Ann> <mother of> ?x } LIMIT 0"},
+        {"question": ["Ann", ["mother of"]], "top_k": 0},
+    ):
+        with pytest.raises(DataError, match="at least one answer"):
+            ask(family, gamma=small_gamma, **none)
     with pytest.raises(UnknownNameError, match="did you mean 'Ann'"):
         ask(family, "SELECT ?x { <Anna> <mother of> ?x }", small_gamma)
     with pytest.raises(ConfigError, match="no logic is named"):

@@ -24,7 +24,7 @@ def bench(
         typer.Option("--local", help="Only local answers, against whole graphs; with --growth to 10^7 triples."),
     ] = False,
     queries: Annotated[
-        bool, typer.Option("--queries", help="Only logical queries of three steps, against plain torch.")
+        bool, typer.Option("--queries", help="Only logical queries of three steps, against torch.")
     ] = False,
     store: Annotated[
         list[Path] | None, typer.Option(help="With --local: also time queries on this graph; may be repeated.")
@@ -62,8 +62,8 @@ def bench(
     elif queries:
         for name, seconds in record["seconds"].items():
             print(f"{record['graph']}, {name}: {1e3 * seconds:.2f} ms a query")
-        for aim in record["targets"]:
-            print(f"{aim['name']}: {aim['value']:.1f}")
+        for name, value in record["values"].items():
+            print(f"{name}: {value:.2f}")
     else:
         show(record)
 

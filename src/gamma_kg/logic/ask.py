@@ -76,9 +76,9 @@ def ask(
     `local` as for `predict`: on a large graph each step is computed around the set that it starts from.
     """
     formula, limit = understood(question)
-    top_k = top_k or limit or TOP_K
+    top_k = next(wanted for wanted in (top_k, limit, TOP_K) if wanted is not None)
     if top_k < 1:
-        raise DataError(f"top_k must be at least 1, got {top_k}")
+        raise DataError(f"a question wants at least one answer (LIMIT, top_k), got {top_k}")
     formula = resolve(formula, kg)
     check_bounded(formula)
     gamma = gamma or Gamma.from_pretrained()
