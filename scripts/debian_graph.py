@@ -61,6 +61,8 @@ def facts(fields: dict[str, str]) -> Iterator[tuple[str, str, str]]:
 
 
 def main() -> None:
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        sys.exit(f"wanted one argument, the file to write; usage: {sys.argv[0]} debian.txt")
     text = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, text=True, check=True).stdout
     found = dict.fromkeys(fact for fields in records(text) for fact in facts(fields))
     Path(sys.argv[1]).write_text("".join("\t".join(fact) + "\n" for fact in found), encoding="utf-8")

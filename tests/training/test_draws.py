@@ -95,3 +95,20 @@ def test_an_error_in_a_worker_reaches_the_trainer(training_graph: TrainingGraph)
         for _ in range(20):
             broken.next()
     broken.close()
+
+
+def test_a_walk_may_see_its_relations_as_the_whole_graph_does(training_graph: TrainingGraph) -> None:
+    walk = SMALL.with_options(walk_chance=1.0, walk_triples=(3, 3), seeds=(1, 1), drop_chance=0.0, batch_size=6)
+    drawer = GraphDrawer([training_graph], (walk, walk.with_options(whole_relations=True)), seed=3)
+    whole = GraphDrawer([training_graph], (Phase(batch_size=2, negatives=4),), seed=3).draw(0, 0)[0]
+    fewer = 0
+    for number in range(12):
+        own, seen_whole = (drawer.draw(number, phase)[0] for phase in range(2))
+        # The same neighbourhood and queries, under the numbers that the whole graph gives the relations.
+        assert own.edges.num_nodes == seen_whole.edges.num_nodes
+        assert torch.equal(own.source_B, seen_whole.source_B)
+        assert torch.equal(own.edges.neighbour, seen_whole.edges.neighbour)
+        assert seen_whole.relation_graph.num_nodes == seen_whole.edges.num_types == whole.relation_graph.num_nodes
+        assert torch.equal(seen_whole.relation_graph.neighbour, whole.relation_graph.neighbour)
+        fewer += own.relation_graph.num_nodes < seen_whole.relation_graph.num_nodes
+    assert fewer  # else this would not tell the two apart

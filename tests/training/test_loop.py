@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 import torch
 
+from gamma_kg.errors import ConfigError
 from gamma_kg.graph.sampling import TrainingGraph
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.config import Phase, TrainConfig
 from gamma_kg.training.errors import TrainingError
 from gamma_kg.training.loop import Trainer
+from gamma_kg.training.objective import batch_loss
 from gamma_kg.training.run_folder import RunFolder
 
 Start = Callable[..., Trainer]
@@ -212,3 +214,40 @@ def test_a_run_does_not_go_on_with_other_facts(start: Start, tiny_config: TrainC
     start(tiny_config, "run", provenance=begun).run()
     with pytest.raises(TrainingError, match="begun with other facts: families"):
         start(tiny_config, "run", provenance={"data": {"families": {"sha256": "2"}}}).run(resume=True)
+
+
+def test_frozen_parts_keep_their_weights_and_the_rest_learns(start: Start, tiny_config: TrainConfig) -> None:
+    before = start(tiny_config, "before").model.state_dict()
+    trainer = start(tiny_config.with_options(frozen=("branches", "relation_encoder"), steps=2), "frozen")
+    trainer.run()
+    changed = {
+        name.partition(".")[0] for name, value in trainer.model.state_dict().items() if not value.equal(before[name])
+    }
+    assert changed == {"attention", "score"} if trainer.model.attention is not None else {"score"}
+
+
+def test_a_frozen_encoder_gives_the_states_and_gradients_that_it_would_give_as_a_constant(
+    start: Start, tiny_config: TrainConfig
+) -> None:
+    free, kept = (
+        start(tiny_config, "free"),
+        start(tiny_config.with_options(frozen=("branches", "relation_encoder")), "kept"),
+    )
+    for trainer in (free, kept):
+        torch.manual_seed(0)  # dropout
+        batch = trainer.drawer.draw(0, 0)[0]
+        batch_loss(trainer.model, batch, tiny_config)[0].backward()
+    for name, weight in kept.model.named_parameters():
+        expected = dict(free.model.named_parameters())[name].grad
+        if name.startswith(("branches", "relation_encoder")):
+            assert weight.grad is None
+        else:
+            torch.testing.assert_close(weight.grad, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("frozen", [("branch",), ("relation_encoder", "branches", "attention", "score")])
+def test_freezing_what_is_not_there_or_everything_is_refused(
+    start: Start, tiny_config: TrainConfig, frozen: tuple[str, ...]
+) -> None:
+    with pytest.raises(ConfigError, match="frozen"):
+        start(tiny_config.with_options(frozen=frozen))

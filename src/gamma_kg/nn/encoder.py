@@ -35,14 +35,21 @@ class Encoder(nn.Module):
         query. Neither is given where the layers own their relation vectors.
         """
         layers = [layer for layer in self.layers if isinstance(layer, RelationalLayer)]
-        if not torch.is_grad_enabled():
-            tables = [layer.relation_table(relation_URD) for layer in layers]
-            weights = [layer.weights() for layer in layers]
-            return backend_of(boundary_BD.device).layers(edges, starts, boundary_BD, weights, tables, which_B)
+        if not self._learns(boundary_BD, relation_URD):
+            with torch.no_grad():
+                tables = [layer.relation_table(relation_URD) for layer in layers]
+                weights = [layer.weights() for layer in layers]
+                return backend_of(boundary_BD.device).layers(edges, starts, boundary_BD, weights, tables, which_B)
         x_BND: Tensor | None = None
         for layer in layers:
             x_BND = layer(edges, x_BND, relation_of_queries(layer, relation_URD, which_B), starts, boundary_BD)
         return starts.spread(edges.num_nodes, boundary_BD) if x_BND is None else x_BND
+
+    def _learns(self, *given: Tensor | None) -> bool:
+        """Whether a gradient is wanted: not where these weights stay as they are and nothing before them learns."""
+        if not torch.is_grad_enabled():
+            return False
+        return any(t is not None and t.requires_grad for t in given) or any(p.requires_grad for p in self.parameters())
 
     def forward_union(
         self,

@@ -15,7 +15,7 @@ from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.inverse import inverse_of
 from gamma_kg.graph.known import KnownAnswers
 from gamma_kg.graph.relation_pairs import relation_graph_of_kind
-from gamma_kg.graph.sampling import BoolArray, IntArray, strict_negatives
+from gamma_kg.graph.sampling import BoolArray, IntArray, Subgraph, strict_negatives
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +39,22 @@ class PreparedGraph:
         relation_graph: str = "meetings",
     ) -> PreparedGraph:
         edges = Edges.of_triples(triples, num_entities, num_relations)
-        facts = triples if hidden is None else np.concatenate((triples, hidden))
-        known = KnownAnswers.build(facts, num_entities, num_relations)
+        known = _known(triples, hidden, num_entities, num_relations)
         return cls(triples, edges, relation_graph_of_kind(edges, relation_graph), known, num_entities, num_relations)
+
+    def part(self, piece: Subgraph) -> PreparedGraph:
+        """A piece of this graph whose relations stay those of the whole, with the graph of relations that they have."""
+        triples, hidden = (
+            np.column_stack((facts[:, 0], piece.relation[facts[:, 1]], facts[:, 2]))
+            for facts in (piece.triples, piece.hidden)
+        )
+        return replace(
+            self,
+            triples=triples,
+            edges=Edges.of_triples(triples, piece.num_entities, self.num_relations),
+            known=_known(triples, hidden, piece.num_entities, self.num_relations),
+            num_entities=piece.num_entities,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +147,11 @@ def make_batch(
         torch.from_numpy(right),
         torch.from_numpy(wrong),
     )
+
+
+def _known(triples: IntArray, hidden: IntArray | None, num_entities: int, num_relations: int) -> KnownAnswers:
+    facts = triples if hidden is None else np.concatenate((triples, hidden))
+    return KnownAnswers.build(facts, num_entities, num_relations)
 
 
 Candidates = tuple[IntArray | None, BoolArray, BoolArray]

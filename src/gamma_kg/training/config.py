@@ -36,6 +36,8 @@ class Phase(FrozenConfig):
     """Share of the pieces that grow as the neighbourhoods of local answers do, around the entities asked about."""
     walk_triples: tuple[int, int] = (2000, 20_000)
     """Bounds of the facts of such a neighbourhood; drawn log-uniformly."""
+    whole_relations: bool = False
+    """The relations of such a neighbourhood are seen by the graph of relations of the whole, as local answers do."""
     entities: tuple[int, int] = (300, 2000)
     """Bounds of a subgraph's size; drawn log-uniformly."""
     max_triples: int = Field(20_000, ge=1)
@@ -79,6 +81,8 @@ class TrainConfig(FrozenConfig):
     init: str | tuple[str, ...] | None = None
     """Weights to start from: a name such as gamma-1, or a checkpoint; random ones when None. Several are joined: their
     branches stand side by side in one model, each with its own relation encoder."""
+    frozen: tuple[str, ...] = ()
+    """Parts of the model that keep their weights, by how their names begin (`branches`, `relation_encoder.2`)."""
     graphs: tuple[str, ...] = ("fb15k237", "wn18rr", "codex-m")
     """Graphs to train on: names of the catalogue (their train triples), or paths to files of triples."""
     phases: tuple[Phase, ...] = (Phase(),)

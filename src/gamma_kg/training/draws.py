@@ -60,9 +60,12 @@ class GraphDrawer:
             asked = None
         else:
             piece, asked = self._piece(chosen, phase, rng)
-            graph = PreparedGraph.build(
-                piece.triples, piece.num_entities, piece.num_relations, piece.hidden, self.relation_graph
-            )
+            if asked is not None and phase.whole_relations and isinstance(chosen_graph, TrainingGraph):
+                graph = self._whole_graph(chosen, chosen_graph).part(piece)
+            else:
+                graph = PreparedGraph.build(
+                    piece.triples, piece.num_entities, piece.num_relations, piece.hidden, self.relation_graph
+                )
         return [
             make_batch(graph, phase.batch_size, phase.negatives, phase.max_answers, rng, asked)
             for _ in range(phase.batches_per_draw)

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gamma_kg.errors import ConfigError
 from gamma_kg.graph.sampling import RuleWorlds, TrainingGraph
 from gamma_kg.kernels.native import retain_freed_memory
 from gamma_kg.machine.device import choose_device
@@ -84,6 +85,7 @@ class Trainer:
         self.device = choose_device(config.device)
         torch.manual_seed(config.seed)
         self.model = (model or GammaModel(config.gamma_config)).to(self.device).train()
+        _freeze(self.model, config.frozen)
         self.teacher = None if teacher is None else teacher.to(self.device).eval().requires_grad_(False)
         self.average = copy.deepcopy(self.model).eval() if config.ema_decay else self.model
         self.wrapped = self.processes.wrap(self.model)
@@ -352,6 +354,20 @@ class Trainer:
             start=self.cursor,
             batches_done=self.count.batches,
         )
+
+
+def _freeze(model: GammaModel, parts: Sequence[str]) -> None:
+    """Parameters whose names begin with one of `parts` keep their values."""
+    names = dict(model.named_parameters())
+    for part in parts:
+        chosen = [name for name in names if f"{name}.".startswith(f"{part}.")]
+        if not chosen:
+            known = ", ".join(dict.fromkeys(name.partition(".")[0] for name in names))
+            raise ConfigError(f"frozen: this model has no part {part!r}; its parts: {known}, or deeper, as branches.0")
+        for name in chosen:
+            names[name].requires_grad_(False)
+    if not any(p.requires_grad for p in names.values()):
+        raise ConfigError(f"frozen: nothing is left to train ({', '.join(parts)})")
 
 
 def _mixed_seed(seed: int, process: int, batch: int) -> int:
