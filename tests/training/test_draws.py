@@ -112,3 +112,12 @@ def test_a_walk_may_see_its_relations_as_the_whole_graph_does(training_graph: Tr
         assert torch.equal(seen_whole.relation_graph.neighbour, whole.relation_graph.neighbour)
         fewer += own.relation_graph.num_nodes < seen_whole.relation_graph.num_nodes
     assert fewer  # else this would not tell the two apart
+
+
+def test_some_draws_take_the_whole_of_a_graph_that_is_not_too_large(training_graph: TrainingGraph) -> None:
+    some = SMALL.with_options(whole_chance=0.5)
+    few = some.with_options(whole_triples=training_graph.num_triples - 1)
+    drawer = GraphDrawer([training_graph], (some, few), seed=3)
+    sizes = [[drawer.draw(number, phase)[0].edges.num_nodes for number in range(20)] for phase in range(2)]
+    assert 3 <= sizes[0].count(training_graph.num_entities) <= 17
+    assert max(sizes[1]) <= SMALL.entities[1]

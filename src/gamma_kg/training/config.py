@@ -36,8 +36,11 @@ class Phase(FrozenConfig):
     """Share of the pieces that grow as the neighbourhoods of local answers do, around the entities asked about."""
     walk_triples: tuple[int, int] = (2000, 20_000)
     """Bounds of the facts of such a neighbourhood; drawn log-uniformly."""
+    whole_chance: float = Field(0.0, ge=0, le=1)
+    """Share of the draws that take the whole of a training graph with at most `whole_triples` facts, not a piece."""
+    whole_triples: int = Field(300_000, ge=1)
     whole_relations: bool = False
-    """The relations of such a neighbourhood are seen by the graph of relations of the whole, as local answers do."""
+    """The relations of a walk's neighbourhood are seen by the graph of relations of the whole, as local answers do."""
     entities: tuple[int, int] = (300, 2000)
     """Bounds of a subgraph's size; drawn log-uniformly."""
     max_triples: int = Field(20_000, ge=1)

@@ -55,7 +55,7 @@ class GraphDrawer:
         weights = np.asarray(phase.graph_weights or [s.num_triples for s in self.graphs], dtype=float)
         chosen = int(rng.choice(len(self.graphs), p=weights / weights.sum()))
         chosen_graph = self.graphs[chosen]
-        if phase.sampler == "full" and isinstance(chosen_graph, TrainingGraph):
+        if isinstance(chosen_graph, TrainingGraph) and _takes_whole(phase, chosen_graph, rng):
             graph = self._whole_graph(chosen, chosen_graph)
             asked = None
         else:
@@ -94,6 +94,12 @@ class GraphDrawer:
                     graph.triples, graph.num_entities, graph.num_relations, relation_graph=self.relation_graph
                 )
             return self._whole[chosen]
+
+
+def _takes_whole(phase: Phase, graph: TrainingGraph, rng: np.random.Generator) -> bool:
+    if phase.sampler == "full" or not phase.whole_chance:
+        return phase.sampler == "full"
+    return rng.random() < phase.whole_chance and graph.num_triples <= phase.whole_triples
 
 
 class BatchStream:
