@@ -60,6 +60,10 @@ class Answers(ABC):
     def dense(self) -> Tensor:
         """The score of every entity, (N,)."""
 
+    def ranked(self, count: int, without: Tensor) -> tuple[Tensor, Tensor, float]:
+        """`best` and `log_total` at once."""
+        return *self.best(count, without), self.log_total(without)
+
     def rank(self, entity: int, without: Tensor) -> int:
         """1 + candidates that score more."""
         return 1 + self.above(float(self.at(torch.tensor([entity]))[0]), without)
@@ -83,12 +87,14 @@ class WholeAnswers(Answers):
         return None if self.weight_NK is None else self.weight_NK[entity]
 
     def best(self, count: int, without: Tensor) -> tuple[Tensor, Tensor]:
-        score_N = self._candidates(without)
-        best, index = score_N.topk(min(count, int(score_N.isfinite().sum())))
-        return index, best
+        return _best(self._candidates(without), count)
 
     def log_total(self, without: Tensor) -> float:
-        return float(self._candidates(without).double().logsumexp(0))
+        return _log_total(self._candidates(without))
+
+    def ranked(self, count: int, without: Tensor) -> tuple[Tensor, Tensor, float]:
+        score_N = self._candidates(without)
+        return *_best(score_N, count), _log_total(score_N)
 
     def above(self, score: float, without: Tensor) -> int:
         return int((self._candidates(without) > score).sum())
@@ -261,6 +267,16 @@ class LocalAnswers(Answers):
     @cached_property
     def _sorted(self) -> tuple[Tensor, Tensor]:
         return tuple(self.entity_M.sort())  # type: ignore[return-value]
+
+
+def _best(score_N: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Ids and scores of the best of those that are no candidates at minus infinity."""
+    best, index = score_N.topk(min(count, int(score_N.isfinite().sum())))
+    return index, best
+
+
+def _log_total(score_N: Tensor) -> float:
+    return float(score_N.double().logsumexp(0))
 
 
 def is_in(entity: Tensor, ascending: Tensor) -> Tensor:

@@ -144,32 +144,28 @@ class Predictor(ABC):
         if any(query.count(None) != 1 for query in queries):
             raise DataError("give exactly two of head, relation and tail: the third is predicted")
         for_entities = [(at, *_ids(kg, query)) for at, query in enumerate(queries) if query[1] is not None]
-        position_Q, source_Q, relation_Q = torch.tensor(for_entities, dtype=torch.long).reshape(-1, 3).T
+        _, source_Q, relation_Q = torch.tensor(for_entities, dtype=torch.long).reshape(-1, 3).T
         calibration = self.calibration(kg, how.local, how.rules)
         odds = self.odds(kg, how) if calibration is not None else None
+        rules = rules_of(kg) if how.rules else None
         for batch in self.score_batches(kg, source_Q, relation_Q, how.memory, how.local) if for_entities else ():
-            shown: list[tuple[int, Answers, Tensor]] = []
-            for q, row in zip(batch.query.tolist(), batch.row.tolist(), strict=True):
-                asked = int(source_Q[q]), int(relation_Q[q])
-                answers, without = batch.answers(row), kg.answers(*asked)
-                if how.rules:
-                    against = rules_of(kg).without(*asked, best=best_of(answers, without))
-                    without = torch.cat((without[:0] if how.include_known else without, against)).unique()
-                elif how.include_known:
-                    without = without[:0]
-                shown.append((q, answers, without))
-            best = [self._ranked(answers, without, how.top_k) for _, answers, without in shown]
+            asked = [for_entities[q] for q in batch.query.tolist()]
+            answers = [batch.answers(row) for row in batch.row.tolist()]
+            known = [kg.answers(source, relation) for _, source, relation in asked]
+            best = []
+            for (_, source, relation), own, held in zip(asked, answers, known, strict=True):
+                without = held[:0] if how.include_known else held
+                if rules is not None:
+                    without = torch.cat((without, rules.without(source, relation, best=best_of(own, held))))
+                best.append(self._ranked(own, without, how.top_k))
             if calibration is not None and odds is not None:
-                asked_of = [(int(source_Q[q]), int(relation_Q[q])) for q, _, _ in shown]
-                _calibrated(calibration, odds, asked_of, [answers for _, answers, _ in shown], best)
-            for (q, _, _), found in zip(shown, best, strict=True):
-                source, asked_relation = int(source_Q[q]), int(relation_Q[q])
-                known = set(kg.answers(source, asked_relation).tolist())
-                why_not = rules_of(kg).against_another(source, asked_relation) if how.rules else None
-                query = queries[int(position_Q[q])]
+                _calibrated(calibration, odds, [query[1:] for query in asked], answers, best)
+            for (position, source, relation), held, found in zip(asked, known, best, strict=True):
+                why_not = rules.against_another(source, relation) if rules is not None else None
+                ids = set(held.tolist())
                 yield (
-                    int(position_Q[q]),
-                    [_completed(query, kg.entities[i], {**rest, "known": i in known}, why_not) for i, rest in found],
+                    position,
+                    [_completed(queries[position], kg.entities[i], rest, i in ids, why_not) for i, rest in found],
                 )
         for position, (head, relation, tail) in enumerate(queries):
             if relation is None and head is not None and tail is not None:
@@ -305,22 +301,21 @@ class Predictor(ABC):
             odds_R = odds_Q.reshape(2, num).mean(0)
             for r, rest in found:
                 rest["probability"] = float(calibration.probability(r, odds_R[r : r + 1])[0])
-        return [
-            _completed((head, None, tail), kg.relations[r], rest | basis | {"known": bool(known_R[r])})
-            for r, rest in found
-        ]
+        return [_completed((head, None, tail), kg.relations[r], rest | basis, bool(known_R[r])) for r, rest in found]
 
     def _ranked(self, answers: Answers, without: Tensor, top_k: int) -> list[tuple[int, dict[str, Any]]]:
         """Ids of the best candidates, less those in `without`, with what a `Prediction` says of a number."""
-        index, best = answers.best(top_k, without)
-        share = (best.double() - answers.log_total(without)).exp()
+        index, best, log_total = answers.ranked(top_k, without)
+        share = (best.double() - log_total).exp()
         names, weight_IK = self.branch_names, answers.weights(index)
-        found = []
-        for at, (score, p, i) in enumerate(zip(best.tolist(), share.tolist(), index.tolist(), strict=True)):
-            weights = [1 / max(len(names), 1)] * len(names) if weight_IK is None else weight_IK[at].tolist()
-            rest = {"score": score, "probability": p, "branch_weights": dict(zip(names, weights, strict=True))}
-            found.append((i, {**rest, "local": answers.local, "is_sampled": answers.is_sampled}))
-        return found
+        even = [1 / max(len(names), 1)] * len(names)
+        weights = [even] * len(index) if weight_IK is None else weight_IK.tolist()
+        basis = {"local": answers.local, "is_sampled": answers.is_sampled}
+        columns = zip(index.tolist(), best.tolist(), share.tolist(), weights, strict=True)
+        return [
+            (i, {"score": score, "probability": p, "branch_weights": dict(zip(names, own, strict=True)), **basis})
+            for i, score, p, own in columns
+        ]
 
 
 def _each(*parts: str | list[str] | None) -> list[Query]:
@@ -363,8 +358,15 @@ def _ids(kg: KnowledgeGraph, query: Query) -> tuple[int, int]:
     return kg.entity_id(tail or ""), inverse_of(relation_id, kg.num_relations)
 
 
-def _completed(query: Query, name: str, rest: dict[str, Any], why_not: str | None = None) -> Prediction:
+def _completed(query: Query, name: str, rest: dict[str, Any], known: bool, why_not: str | None = None) -> Prediction:
     """The prediction that puts `name` into the open place of the query; a known fact needs no defence."""
-    head, relation, tail = (name if part is None else part for part in query)
-    against = None if rest["known"] else why_not
-    return Prediction(name=name, head=head, relation=relation, tail=tail, why_not=against, **rest)
+    head, relation, tail = query
+    return Prediction(
+        name=name,
+        known=known,
+        head=name if head is None else head,
+        relation=name if relation is None else relation,
+        tail=name if tail is None else tail,
+        why_not=None if known else why_not,
+        **rest,
+    )

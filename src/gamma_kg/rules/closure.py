@@ -43,6 +43,14 @@ class Closures:
         within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
         return np.asarray(ends[np.repeat(pointer[at], count) + within])
 
+    def ends(self, node: int, relation: int) -> IntArray:
+        """The ends of the facts that start at one node."""
+        starts, pointer, ends = self._lists(relation)
+        at = int(starts.searchsorted(node))
+        if at == len(starts) or starts[at] != node:
+            return ends[:0]
+        return ends[pointer[at] : pointer[at + 1]]
+
     def reach(self, source: int, *relations: int) -> BoolArray:
         """Everything that can be reached from the source over any of the relations, itself included; (N,)."""
         reached = np.zeros(self.num_entities, dtype=bool)

@@ -190,7 +190,7 @@ class Rules:
         return f"a {end} of {self.relations[self.direct(slot)]}"
 
     def _answers(self, source: int, relation: int) -> IntArray:
-        return self.closures.step(np.array([source], dtype=np.int64), relation)
+        return self.closures.ends(source, relation)
 
 
 _found: weakref.WeakKeyDictionary[KnowledgeGraph, Rules | SampledRules] = weakref.WeakKeyDictionary()

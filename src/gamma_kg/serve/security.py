@@ -16,7 +16,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 
 from gamma_kg.errors import ConfigError
@@ -34,18 +34,21 @@ OPEN_PATHS = ("/healthz", "/readyz", "/sign-in")
 OPEN_PREFIX = "/static/"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 LEAST_TOKEN = 16
-HEADERS = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+# As they go over the wire: every answer carries them, and none should wait for their making.
+HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     ),
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), microphone=(), geolocation=()",
-}
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+)
+UNCACHED = (*HEADERS, (b"cache-control", b"no-store"))
 
 
 def check_binding(host: str, token: str | None) -> None:
@@ -96,11 +99,9 @@ class Gate:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                given = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    given.setdefault(name, value)
-                if not scope["path"].startswith(OPEN_PREFIX):
-                    given.setdefault("cache-control", "no-store")
+                given = {name for name, _ in message["headers"]}
+                own = HEADERS if scope["path"].startswith(OPEN_PREFIX) else UNCACHED
+                message["headers"] = [*message["headers"], *(pair for pair in own if pair[0] not in given)]
             await send(message)
 
         refusal = self._refusal(scope, headers)

@@ -106,6 +106,8 @@ class Service:
             check_query(graph.kg, query)
         if wanted.answer_type is not None:
             graph.types.members(wanted.answer_type)  # an unknown type is refused before anything is computed
+        if len(queries) == 1:  # as most are: no task of its own
+            return [await self.in_time(self._predict(graph, queries[0], wanted))]
         return await self.in_time(asyncio.gather(*(self._predict(graph, query, wanted) for query in queries)))
 
     async def explain(
@@ -219,7 +221,8 @@ class Service:
     async def in_time(self, work: Awaitable[Result]) -> Result:
         """The result, or an error when it takes longer than a request may."""
         try:
-            return await asyncio.wait_for(work, self.limits.seconds)
+            async with asyncio.timeout(self.limits.seconds):
+                return await work
         except TimeoutError:
             raise TimeLimitError(
                 f"no answer within {self.limits.seconds:g} s; ask for less, or run it as a job"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from gamma_kg.complete import Completion
@@ -15,6 +16,7 @@ from gamma_kg.serve.jobs import Job
 
 NEIGHBOURS_SHOWN = 4
 ANSWER_FIELDS = tuple(schemas.Answer.model_fields)
+_answer_values = attrgetter(*ANSWER_FIELDS)
 
 
 def graph_info(graph: HostedGraph) -> schemas.GraphInfo:
@@ -71,7 +73,7 @@ def formula(question: schemas.Conditions) -> Formula:
 
 def answer(prediction: Prediction) -> dict[str, Any]:
     """As in `schemas.Answer`; a plain dict, because thousands of these are made a second."""
-    return {name: getattr(prediction, name) for name in ANSWER_FIELDS}
+    return dict(zip(ANSWER_FIELDS, _answer_values(prediction), strict=True))
 
 
 def job_info(job: Job) -> schemas.JobInfo:
