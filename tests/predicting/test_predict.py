@@ -18,7 +18,18 @@ def test_tails_are_ranked_by_score_and_known_facts_left_out(family: KnowledgeGra
 def test_known_facts_are_marked_when_asked_for(family: KnowledgeGraph, small_gamma: Gamma) -> None:
     found = small_gamma.predict(family, head="Ann", relation="mother of", top_k=100, include_known=True)
     assert {p.name for p in found if p.known} == {"Bob", "Cleo"} and len(found) == 8
-    assert math.isclose(sum(p.probability for p in found), 1, rel_tol=1e-9)
+
+
+def test_a_fact_has_one_probability_beside_known_ones_and_alone(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    asked = {"head": "Ann", "relation": "mother of", "top_k": 100}
+    alone = {p.name: p.probability for p in small_gamma.predict(family, **asked)}
+    found = small_gamma.predict(family, **asked, include_known=True)
+    assert {p.name: p.probability for p in found if not p.known} == alone
+    assert math.isclose(sum(alone.values()), 1, rel_tol=1e-9)
+    rivals = sum(math.exp(p.score) for p in found if not p.known)
+    for p in found:
+        if p.known:  # as if it alone were not
+            assert math.isclose(p.probability, math.exp(p.score) / (math.exp(p.score) + rivals), rel_tol=1e-6)
 
 
 def test_heads_are_the_answers_of_the_inverse_query(family: KnowledgeGraph, small_gamma: Gamma) -> None:

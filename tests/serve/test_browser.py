@@ -160,7 +160,12 @@ def test_reasons_are_a_picture_and_a_click_on_a_fact_takes_it_away(page: Any) ->
     before = page.inner_text(".figures >> nth=0")
     tips = page.locator(".picture svg a title").all_text_contents()
     assert any("borders" in tip for tip in tips)
-    page.locator("a:has-text('What if gone?')").first.click()
+    assert page.locator("#busy").is_hidden()
+    held: list[Any] = []
+    page.route("**/why?*", lambda route: held.append(route), times=1)  # the server takes its time
+    page.locator("a:has-text('What if gone?')").first.click(no_wait_after=True)
+    page.wait_for_selector("#busy", state="visible")
+    held[0].continue_()
     page.wait_for_selector(".what-if")
     assert "→" in page.inner_text(".what-if .figures") and page.inner_text(".figures >> nth=0") != before
     page.click("text=Put it back")

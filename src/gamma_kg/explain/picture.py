@@ -49,6 +49,15 @@ def draw_svg(explanation: Explanation, link: Callable[[Arrow], str] | None = Non
     return document(width, y + 4, f"Why ({e.head}, {e.relation}, {e.tail})?", parts, background=PAPER)
 
 
+def draw_paths(explanation: Explanation, link: Callable[[Arrow], str] | None = None) -> str:
+    """The graph of the paths alone, for a page that says the rest itself."""
+    e = explanation
+    drawing = draw_network(_arrows(e), e.head, e.tail, fill={e.head: HEAD, e.tail: TAIL}, link=link)
+    body = f'<g transform="translate({MARGIN},{MARGIN})">{drawing.body}</g>'
+    title = f"Why ({e.head}, {e.relation}, {e.tail})?"
+    return document(drawing.width + 2 * MARGIN, drawing.height + 2 * MARGIN, title, [body], background=PAPER)
+
+
 def _arrows(e: Explanation) -> list[Arrow]:
     """Every fact once, as thick as the weightiest path through it; last the fact in question."""
     most = max((path.drop for path in e.paths if path.drop > 0), default=1.0)

@@ -38,7 +38,9 @@ class Prediction:
 
     name: str
     score: float
-    probability: float  # share among all candidates; after `calibrate`, how often such a proposal is right
+    probability: (
+        float  # share among all candidates that are not known; after `calibrate`, how often such a proposal is right
+    )
     known: bool  # the graph already holds this fact
     branch_weights: dict[str, float]  # how much each branch counted
     head: str
@@ -157,7 +159,7 @@ class Predictor(ABC):
                 without = held[:0] if how.include_known else held
                 if rules is not None:
                     without = torch.cat((without, rules.without(source, relation, best=best_of(own, held))))
-                best.append(self._ranked(own, without, how.top_k))
+                best.append(self._ranked(own, without, how.top_k, held if how.include_known else None))
             if calibration is not None and odds is not None:
                 _calibrated(calibration, odds, [query[1:] for query in asked], answers, best)
             for (position, source, relation), held, found in zip(asked, known, best, strict=True):
@@ -296,17 +298,28 @@ class Predictor(ABC):
         if how.rules:
             score_R[[rules_of(kg).why_not(source, r, answer) is not None for r in range(num)]] = -torch.inf
         known = known_R.nonzero()[:, 0]
-        found = self._ranked(WholeAnswers(score_R, weight_RK), known[:0] if how.include_known else known, how.top_k)
+        without, held = (known[:0], known) if how.include_known else (known, None)
+        found = self._ranked(WholeAnswers(score_R, weight_RK), without, how.top_k, held)
         if calibration is not None:
             odds_R = odds_Q.reshape(2, num).mean(0)
             for r, rest in found:
                 rest["probability"] = float(calibration.probability(r, odds_R[r : r + 1])[0])
         return [_completed((head, None, tail), kg.relations[r], rest | basis, bool(known_R[r])) for r, rest in found]
 
-    def _ranked(self, answers: Answers, without: Tensor, top_k: int) -> list[tuple[int, dict[str, Any]]]:
-        """Ids of the best candidates, less those in `without`, with what a `Prediction` says of a number."""
+    def _ranked(
+        self, answers: Answers, without: Tensor, top_k: int, held: Tensor | None = None
+    ) -> list[tuple[int, dict[str, Any]]]:
+        """Ids of the best candidates, less those in `without`, with what a `Prediction` says of a number.
+
+        What the graph has `held` all along takes no share from the others, so that a fact has one probability, shown
+        beside known ones or alone; a known one has the share that it would have if it alone were not known.
+        """
         index, best, log_total = answers.ranked(top_k, without)
-        share = (best.double() - log_total).exp()
+        score, total = best.double(), torch.tensor(log_total, dtype=torch.double)
+        if held is not None and len(held):
+            total = torch.tensor(answers.log_total(torch.cat((without, held))), dtype=torch.double)
+            total = torch.where(torch.isin(index, held), torch.logaddexp(score, total), total)
+        share = (score - total).exp()
         names, weight_IK = self.branch_names, answers.weights(index)
         even = [1 / max(len(names), 1)] * len(names)
         weights = [even] * len(index) if weight_IK is None else weight_IK.tolist()

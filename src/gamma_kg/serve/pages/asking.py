@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
+from fastapi import Query as Parameter
 from fastapi.responses import HTMLResponse
 
 from gamma_kg.drawing.network import Arrow
-from gamma_kg.errors import DataError
-from gamma_kg.explain.picture import draw_svg
-from gamma_kg.serve.examples import example_questions
+from gamma_kg.errors import DataError, UnknownNameError
+from gamma_kg.explain.picture import draw_paths
+from gamma_kg.explain.text import cause_text
+from gamma_kg.predicting.predictor import Query
+from gamma_kg.serve.examples import ExampleQuestion, example_questions
+from gamma_kg.serve.hosted import HostedGraph
 from gamma_kg.serve.pages.rendering import Given, Render, address, inline
 from gamma_kg.serve.service import Known, Service, Triple, Wanted
 
@@ -27,16 +31,21 @@ def routes(service: Service, render: Render) -> APIRouter:
         tail: Given = "",
         known: Known = "exclude",
         type: Given = "",
-        least: Annotated[float, Query(ge=0, le=100)] = 0,
-        top: Annotated[int, Query(ge=1, le=200)] = 10,
+        least: Annotated[float, Parameter(ge=0, le=100)] = 0,
+        top: Annotated[int, Parameter(ge=1, le=200)] = 10,
     ) -> HTMLResponse:
         hosted = service.graphs[graph]
         query = (head.strip() or None, relation.strip() or None, tail.strip() or None)
         answers, complaint, status = None, "", 200
+        meant: list[ExampleQuestion] = []
         if query.count(None) == 1:
             wanted = Wanted(top, known, type.strip() or None, least / 100)
             try:
                 (answers,) = await service.predict(hosted, [query], wanted)
+            except UnknownNameError as error:
+                complaint, status, meant = str(error), 404, _meant(hosted, query)
+                if meant:  # the command line's advice is of no use beside links
+                    complaint = complaint.partition(";")[0] + "."
             except DataError as error:
                 complaint, status = str(error), 404
         elif query.count(None) != 3:
@@ -51,6 +60,7 @@ def routes(service: Service, render: Render) -> APIRouter:
             asked=("head", "relation", "tail")[query.index(None)] if query.count(None) == 1 else None,
             answers=None if answers is None else list(zip(answers, verdicts, strict=True)),
             complaint=complaint,
+            meant=meant,
             known=known,
             type=type,
             least=least,
@@ -65,9 +75,9 @@ def routes(service: Service, render: Render) -> APIRouter:
         head: Given,
         relation: Given,
         tail: Given,
-        without_head: Annotated[list[Given], Query(max_length=20)] = [],  # noqa: B006
-        without_relation: Annotated[list[Given], Query(max_length=20)] = [],  # noqa: B006
-        without_tail: Annotated[list[Given], Query(max_length=20)] = [],  # noqa: B006
+        without_head: Annotated[list[Given], Parameter(max_length=20)] = [],  # noqa: B006
+        without_relation: Annotated[list[Given], Parameter(max_length=20)] = [],  # noqa: B006
+        without_tail: Annotated[list[Given], Parameter(max_length=20)] = [],  # noqa: B006
     ) -> HTMLResponse:
         hosted = service.graphs[graph]
         fact = (head, relation, tail)
@@ -93,9 +103,23 @@ def routes(service: Service, render: Render) -> APIRouter:
             before=before,
             gone=[(f, here([g for g in gone if g != f])) for f in gone],
             all_back=here([]),
-            picture=inline(draw_svg(found, link=less)),
+            cause=cause_text(found),
+            most=max((abs(f.drop) for f in found.facts), default=0) or 1.0,
+            picture=inline(draw_paths(found, link=less)),
             without=lambda f: here([*gone, (f.head, f.relation, f.tail)]),
             verdict=hosted.review.verdict(fact),
         )
 
     return pages
+
+
+def _meant(graph: HostedGraph, query: Query, count: int = 4) -> list[ExampleQuestion]:
+    """The same question with names that resemble the first one that the graph does not know."""
+    head, relation, tail = query
+    if head is not None and head not in graph.kg.entities:
+        return [ExampleQuestion(graph.kg.entities[i], relation, tail) for i in graph.entities.find(head, count)]
+    if relation is not None and relation not in graph.kg.relations:
+        return [ExampleQuestion(head, graph.kg.relations[i], tail) for i in graph.relations.find(relation, count)]
+    if tail is not None and tail not in graph.kg.entities:
+        return [ExampleQuestion(head, relation, graph.kg.entities[i]) for i in graph.entities.find(tail, count)]
+    return []

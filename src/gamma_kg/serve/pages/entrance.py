@@ -8,8 +8,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, File, Form, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from gamma_kg.errors import GammaError
 from gamma_kg.serve import reference, views
 from gamma_kg.serve.pages.rendering import Render
+from gamma_kg.serve.problems import status_of
 from gamma_kg.serve.security import COOKIE, Token
 from gamma_kg.serve.service import Service
 from gamma_kg.serve.uploads import ENDINGS, take_in
@@ -23,14 +25,21 @@ def routes(service: Service, render: Render, token: Token, openapi: Callable[[],
         held = list(service.graphs)
         return RedirectResponse(f"/g/{held[0].id}" if len(held) == 1 else "/graphs", 303)
 
+    def shown(request: Request, status: int = 200, complaint: str = "") -> HTMLResponse:
+        infos = [views.graph_info(graph) for graph in service.graphs]
+        limits = service.limits
+        return render(request, "graphs.html", status, infos=infos, endings=ENDINGS, limits=limits, complaint=complaint)
+
     @pages.get("/graphs")
     async def graphs(request: Request) -> HTMLResponse:
-        infos = [views.graph_info(graph) for graph in service.graphs]
-        return render(request, "graphs.html", infos=infos, endings=ENDINGS, limits=service.limits)
+        return shown(request)
 
     @pages.post("/graphs")
-    async def upload(file: Annotated[UploadFile, File()]) -> Response:
-        graph = await take_in(service, file)
+    async def upload(request: Request, file: Annotated[UploadFile, File()]) -> Response:
+        try:
+            graph = await take_in(service, file)
+        except GammaError as error:  # beside the form, where another file can be chosen
+            return shown(request, status_of(error), str(error))
         return RedirectResponse(f"/g/{graph.id}", 303)
 
     @pages.post("/g/{graph}/remove")

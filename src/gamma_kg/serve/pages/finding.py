@@ -8,24 +8,27 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from gamma_kg.errors import DataError
+from gamma_kg.errors import DataError, GammaError
 from gamma_kg.serve import schemas, views
 from gamma_kg.serve.hosted import HostedGraph
 from gamma_kg.serve.pages.rendering import Given, Render
+from gamma_kg.serve.problems import status_of
 from gamma_kg.serve.service import Service, check_fact
 
 
 def routes(service: Service, render: Render) -> APIRouter:
     pages = APIRouter(include_in_schema=False)
 
-    @pages.get("/g/{graph}/missing")
-    async def missing(request: Request, graph: str, entity: Given = "", relation: Given = "") -> HTMLResponse:
-        hosted = service.graphs[graph]
+    def shown(
+        request: Request, hosted: HostedGraph, entity: str, relation: str, status: int = 200, complaint: str = ""
+    ) -> HTMLResponse:
         jobs = [views.job_info(job) for job in service.jobs if job.graph == hosted.id]
         return render(
             request,
             "missing.html",
+            status,
             graph=hosted,
+            complaint=complaint,
             entity=entity,
             relation=relation,
             jobs=list(reversed(jobs)),
@@ -34,8 +37,13 @@ def routes(service: Service, render: Render) -> APIRouter:
             calibration=hosted.calibration,
         )
 
+    @pages.get("/g/{graph}/missing")
+    async def missing(request: Request, graph: str, entity: Given = "", relation: Given = "") -> HTMLResponse:
+        return shown(request, service.graphs[graph], entity, relation)
+
     @pages.post("/g/{graph}/missing")
     async def start(
+        request: Request,
         graph: str,
         kind: Annotated[str, Form(max_length=20)] = "complete",
         entity: Annotated[str, Form(max_length=schemas.MAX_NAME)] = "",
@@ -43,13 +51,16 @@ def routes(service: Service, render: Render) -> APIRouter:
         top: Annotated[int, Form(ge=1, le=1000)] = 100,
     ) -> Response:
         hosted = service.graphs[graph]
-        if kind == "calibrate":
-            job = service.start_calibrate(hosted)
-        else:
-            top = min(top, service.limits.results)
-            job = service.start_complete(
-                hosted, entity=entity.strip() or None, relation=relation.strip() or None, top=top
-            )
+        try:
+            if kind == "calibrate":
+                job = service.start_calibrate(hosted)
+            else:
+                most = min(top, service.limits.results)
+                job = service.start_complete(
+                    hosted, entity=entity.strip() or None, relation=relation.strip() or None, top=most
+                )
+        except GammaError as error:  # beside the form, where it can be mended
+            return shown(request, hosted, entity, relation, status_of(error), str(error))
         return RedirectResponse(f"/g/{graph}/jobs/{job.id}", 303)
 
     @pages.get("/g/{graph}/jobs/{job}")

@@ -23,6 +23,12 @@ Render = Callable[..., HTMLResponse]
 Given = Annotated[str, Query(max_length=schemas.MAX_NAME)]
 
 
+SECTIONS = {
+    "ask": "ask", "question": "ask", "why": "ask", "missing": "missing", "jobs": "missing", "graphs": "graphs",
+    "docs": "docs",
+}  # fmt: skip
+
+
 def address(path: str, **parameters: Any) -> str:
     """A path with its query; what is None or empty is left out."""
     given = {name: value for name, value in parameters.items() if value not in (None, "", [], ())}
@@ -45,13 +51,22 @@ def environment() -> Environment:
     return env
 
 
+def section_of(path: str) -> str:
+    """Which entry of the menu an address belongs to: /g/demo/why to "ask", /g/demo itself and its entities to ""."""
+    parts = path.strip("/").split("/")
+    name = parts[0] if parts[0] != "g" else "".join(parts[2:3])
+    return SECTIONS.get(name, "")
+
+
 def renderer(service: Service, has_token: bool) -> Render:
     """`render(request, template, status, **values)`: the page, with what all pages share."""
     env = environment()
 
     def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        section = section_of(request.url.path)
         common = {
             "graph": None,
+            "here": lambda name: Markup(' aria-current="page"') if name == section else "",
             "graphs": list(service.graphs),
             "theme": request.cookies.get("theme", "auto"),
             "has_token": has_token,

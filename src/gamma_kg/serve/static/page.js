@@ -158,6 +158,22 @@ function decide(form) {
   }
 }
 
+// A click that leads to another page is seen at once; what the model has to think about takes a while.
+function showWaiting() {
+  const line = document.getElementById("busy");
+  let later;
+  const begin = () => { later = setTimeout(() => { line.hidden = false; say("Computing"); }, 250); };
+  const end = () => { clearTimeout(later); line.hidden = true; };
+  document.addEventListener("submit", (event) => { if (!event.defaultPrevented) begin(); });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href]");
+    if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const to = link.getAttribute("href");
+    if (to.startsWith("/g/") && !link.hasAttribute("download")) begin();
+  });
+  window.addEventListener("pageshow", end); // also when one comes back to a page that was kept
+}
+
 function switchTheme() {
   const root = document.documentElement;
   const isDark = root.dataset.theme === "dark" || (root.dataset.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
@@ -168,6 +184,9 @@ function switchTheme() {
 document.querySelectorAll("[data-complete]").forEach((input) => new Completion(input));
 document.querySelectorAll("[data-job][data-state=waiting], [data-job][data-state=running]").forEach(follow);
 document.querySelectorAll("form.verdict").forEach(decide);
+showWaiting();
+// Of a picture that is wider than the window the middle is what one came for.
+document.querySelectorAll(".picture").forEach((one) => { one.scrollLeft = (one.scrollWidth - one.clientWidth) / 2; });
 document.querySelector("[data-theme-button]").addEventListener("click", switchTheme);
 document.addEventListener("keydown", (event) => {
   const field = document.getElementById("find");
