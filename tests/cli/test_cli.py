@@ -56,7 +56,7 @@ def test_predict_prints_json_lines_and_nothing_else(run: Run, facts: Path, model
     )
     rows = [json.loads(line) for line in out.splitlines()]
     assert (code, err, len(rows)) == (0, "", 2)
-    assert rows[0]["score"] >= rows[1]["score"]
+    assert rows[0]["probability"] >= rows[1]["probability"]
     numbers, on = {"score", "probability", "known", "branch_weights", "why_not"}, {"local", "is_sampled"}
     assert rows[0].keys() == {"name", "head", "relation", "tail"} | numbers | on
     assert rows[0]["local"] is None

@@ -26,6 +26,7 @@ def test_a_fact_has_one_probability_beside_known_ones_and_alone(family: Knowledg
     found = small_gamma.predict(family, **asked, include_known=True)
     assert {p.name: p.probability for p in found if not p.known} == alone
     assert math.isclose(sum(alone.values()), 1, rel_tol=1e-9)
+    assert [p.probability for p in found] == sorted((p.probability for p in found), reverse=True)
     rivals = sum(math.exp(p.score) for p in found if not p.known)
     for p in found:
         if p.known:  # as if it alone were not

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -160,13 +161,14 @@ def test_reasons_are_a_picture_and_a_click_on_a_fact_takes_it_away(page: Any) ->
     before = page.inner_text(".figures >> nth=0")
     tips = page.locator(".picture svg a title").all_text_contents()
     assert any("borders" in tip for tip in tips)
-    assert page.locator("#busy").is_hidden()
-    held: list[Any] = []
-    page.route("**/why?*", lambda route: held.append(route), times=1)  # the server takes its time
-    page.locator("a:has-text('What if gone?')").first.click(no_wait_after=True)
-    page.wait_for_selector("#busy", state="visible")
-    held[0].continue_()
+    page.evaluate(
+        "new MutationObserver(() => { sessionStorage.waited = 1; })"
+        ".observe(document.getElementById('busy'), { attributes: true })"
+    )
+    page.route("**/why?*", lambda route: (time.sleep(1), route.continue_()), times=1)  # the server takes its time
+    page.locator("a:has-text('What if gone?')").first.click()
     page.wait_for_selector(".what-if")
+    assert page.evaluate("sessionStorage.waited") == "1" and page.locator("#busy").is_hidden()
     assert "→" in page.inner_text(".what-if .figures") and page.inner_text(".figures >> nth=0") != before
     page.click("text=Put it back")
     page.wait_for_selector(".what-if", state="detached")

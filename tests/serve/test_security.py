@@ -163,3 +163,9 @@ def test_a_failure_inside_tells_the_caller_nothing(
     monkeypatch.setattr("gamma_kg.serve.views.graph_info", fail)
     answer = client.get("/v1/graphs/family")
     assert answer.status_code == 500 and "secret" not in answer.text and "Traceback" not in answer.text
+
+
+def test_whatever_can_be_got_has_a_head_too(client: TestClient) -> None:
+    for path in ("/healthz", "/g/family", "/v1/graphs", "/static/page.css"):
+        assert client.head(path).status_code == 200, path
+    assert client.head("/v1/graphs/none").status_code == 404

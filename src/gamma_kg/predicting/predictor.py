@@ -325,10 +325,13 @@ class Predictor(ABC):
         weights = [even] * len(index) if weight_IK is None else weight_IK.tolist()
         basis = {"local": answers.local, "is_sampled": answers.is_sampled}
         columns = zip(index.tolist(), best.tolist(), share.tolist(), weights, strict=True)
-        return [
+        found = [
             (i, {"score": score, "probability": p, "branch_weights": dict(zip(names, own, strict=True)), **basis})
             for i, score, p, own in columns
         ]
+        if held is not None:
+            found.sort(key=_likeliest_first)
+        return found
 
 
 def _each(*parts: str | list[str] | None) -> list[Query]:
@@ -359,7 +362,11 @@ def _calibrated(
         fitted = calibration.probability(direct, (from_here + np.array(from_there)) / 2)
         for (_, rest), p in zip(found, fitted.tolist(), strict=True):
             rest["probability"] = p
-        found.sort(key=lambda one: (-one[1]["probability"], -one[1]["score"]))
+        found.sort(key=_likeliest_first)
+
+
+def _likeliest_first(one: tuple[int, dict[str, Any]]) -> tuple[float, float]:
+    return -one[1]["probability"], -one[1]["score"]
 
 
 def _ids(kg: KnowledgeGraph, query: Query) -> tuple[int, int]:

@@ -114,6 +114,8 @@ class Gate:
                     answer.status_code, answer.headers["Location"] = 303, "/sign-in"
             await answer(scope, receive, send_with_headers)
             return
+        if scope["method"] == "HEAD":  # whatever can be got has a head; the server leaves the body out
+            scope = {**scope, "method": "GET"}
         limit = self._limit(scope["path"])
         await self._app(scope, _bounded(receive, limit), send_with_headers)
 
