@@ -10,21 +10,27 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import gzip
+import importlib
 import io
 import json
+import os
 import random
 import resource
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
 import polars as pl
 import zstandard
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from campaign.own_files import FACTS, OWN_FILES
 
 from gamma_kg.data.accepted import read_accepted
 from gamma_kg.data.read import read_triples
@@ -35,7 +41,6 @@ MAX_SECONDS = 20.0
 MAX_BYTES = 2 << 30
 COUNT = 2000
 
-FACTS = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "Köln"), ("a", "s", "x y")]
 NT = '<http://e.org/a> <http://e.org/p> <http://e.org/b> .\n_:x <http://e.org/p> "l\\u00fc\\n"@en .\n' * 3
 TURTLE = '@prefix e: <http://e.org/> .\ne:a e:p e:b, [ e:q "x"@en ] ; a e:T .\ne:l e:p (e:a e:b) .\n'
 OWL = (
@@ -56,9 +61,9 @@ WIDE = "ident,country,hub\nNBO,KE,\nMBA,KE,NBO\nEBB,UG,NBO\n"
 
 @dataclass(frozen=True)
 class Reader:
-    """One kind of file: sound examples of it (name, content), and what reads one."""
+    """One kind of file: what makes sound examples of it (name → content), and what reads one."""
 
-    examples: dict[str, bytes]
+    make: Callable[[], dict[str, bytes]]
     read: Callable[[Path], object]
 
 
@@ -75,60 +80,60 @@ class Outcome:
         return f"{self.reader:<14} {self.tried:>6,} tried  {self.refused:>6,} refused  {len(self.wrong):>4,} wrong"
 
 
+def _facts_lines() -> bytes:
+    return "".join("\t".join(fact) + "\n" for fact in FACTS).encode()
+
+
+def _parquet() -> bytes:
+    content = io.BytesIO()
+    pl.DataFrame(FACTS, schema=["head", "relation", "tail"], orient="row").write_parquet(content)
+    return content.getvalue()
+
+
 def readers() -> dict[str, Reader]:
-    """Every reader by name."""
-    lines = "".join("\t".join(fact) + "\n" for fact in FACTS)
-    table = pl.DataFrame(FACTS, schema=["head", "relation", "tail"], orient="row")
-    parquet = io.BytesIO()
-    table.write_parquet(parquet)
+    """Every reader by name. Nothing is made yet: a process that forks must not have used polars."""
     rdf = {"nt": NT, "nq": NT.replace(" .\n", " <http://e.org/g> .\n"), "ttl": TURTLE, "n3": TURTLE, "owl": OWL}
     rdf |= {"trig": "@prefix e: <http://e.org/> . e:g { e:a e:p e:b . }", "rdf": RDF_XML, "jsonld": JSON_LD}
     found = {
-        name: Reader({f"f.{'ttl' if name == 'owl' else name}": text.encode()}, _graph) for name, text in rdf.items()
+        name: _of(_graph, **{f"f.{'ttl' if name == 'owl' else name}": text.encode()}) for name, text in rdf.items()
     }
-    found["tsv"] = Reader({"f.tsv": lines.encode()}, _counted_lines)
-    found["txt"] = Reader({"f.txt": b"a r b\nc r d\n"}, _counted_lines)
-    found["csv"] = Reader(
-        {"f.csv": b'head,relation,tail\n"a, x",r,b\nc,r,"d""e"\n', "g.csv": b"a;r;b\nc;r;d\n"}, _graph
-    )
-    found["jsonl"] = Reader(
-        {"f.jsonl": b'{"head":"a","relation":"r","tail":"b"}\n{"head":1,"relation":"r","tail":"c"}\n'}, _graph
-    )
-    found["parquet"] = Reader({"f.parquet": parquet.getvalue()}, _graph)
-    found["obo"] = Reader({"f.obo": OBO.encode()}, _graph)
-    found["gzip"] = Reader({"f.tsv.gz": gzip.compress(lines.encode() * 9, mtime=0)}, _graph)
-    found["zstd"] = Reader({"f.ttl.zst": zstandard.compress(TURTLE.encode() * 2)}, _graph)
-    found["no ending"] = Reader({"facts": TURTLE.encode(), "other": lines.encode(), "more": WIDE.encode()}, _graph)
-    found["wide table"] = Reader({"f.csv": WIDE.encode(), "f.tsv": WIDE.replace(",", "\t").encode()}, _wide)
-    found["edge list"] = Reader({"f.tsv": b"a\tb\nb\tc\n", "f.jsonl": b'["a","b"]\n["b","c"]\n'}, _edges)
-    found["query file"] = Reader(
-        {"q.tsv": b"a\tr\t?\n?\tr\tb\n", "q.csv": b'"a",r,\n', "q.jsonl": b'["a","r",null]\n{"head":"a","tail":"b"}\n'},
-        _queries,
-    )
-    found["accepted"] = Reader({"f.csv": b"head_id,relation_id,tail_id,accepted\nx:a,x:p,x:b,yes\n"}, read_accepted)
-    found["config"] = Reader({"c.toml": (files("gamma_kg") / "configs" / "ten-minutes.toml").read_bytes()}, _config)
-    found["checkpoint"] = Reader({"m.safetensors": _checkpoint()}, _load_checkpoint)
-    found["journal"] = Reader({"j.progress": b'{"a": 1}\n{"answers": [[]]}\n{"answers": []}\n'}, _journal)
-    store = _store()
-    found["store"] = Reader(store, lambda path: _open_store(path, store))
-    found["result"] = Reader(
-        {"r.json": json.dumps({"format": "gamma-kg/result/1", "mrr": 0.5, "key": "x"}).encode()}, _result
-    )
-    return found
+    lines = _facts_lines()
+    found["tsv"] = _of(_counted_lines, **{"f.tsv": lines})
+    found["txt"] = _of(_counted_lines, **{"f.txt": b"a r b\nc r d\n"})
+    found["csv"] = _of(_graph, **{"f.csv": b'head,relation,tail\n"a, x",r,b\nc,r,"d""e"\n', "g.csv": b"a;r;b\nc;r;d\n"})
+    objects = b'{"head":"a","relation":"r","tail":"b"}\n{"head":1,"relation":"r","tail":"c"}\n'
+    found["jsonl"] = _of(_graph, **{"f.jsonl": objects})
+    found["parquet"] = Reader(lambda: {"f.parquet": _parquet()}, _graph)
+    found["obo"] = _of(_graph, **{"f.obo": OBO.encode()})
+    found["gzip"] = _of(_graph, **{"f.tsv.gz": gzip.compress(lines * 9, mtime=0)})
+    found["zstd"] = _of(_graph, **{"f.ttl.zst": zstandard.compress(TURTLE.encode() * 2)})
+    found["no ending"] = _of(_graph, facts=TURTLE.encode(), other=lines, more=WIDE.encode())
+    found["wide table"] = _of(_wide, **{"f.csv": WIDE.encode(), "f.tsv": WIDE.replace(",", "\t").encode()})
+    found["edge list"] = _of(_edges, **{"f.tsv": b"a\tb\nb\tc\n", "f.jsonl": b'["a","b"]\n["b","c"]\n'})
+    rows = b'["a","r",null]\n{"head":"a","tail":"b"}\n'
+    found["query file"] = _of(_queries, **{"q.tsv": b"a\tr\t?\n?\tr\tb\n", "q.csv": b'"a",r,\n', "q.jsonl": rows})
+    found["accepted"] = _of(read_accepted, **{"f.csv": b"head_id,relation_id,tail_id,accepted\nx:a,x:p,x:b,yes\n"})
+    config = (files("gamma_kg") / "configs" / "ten-minutes.toml").read_bytes()
+    found["config"] = _of(_config, **{"c.toml": config})
+    return found | {name: Reader(*both) for name, both in OWN_FILES.items()}
+
+
+def _of(read: Callable[[Path], object], **examples: bytes) -> Reader:
+    return Reader(lambda: examples, read)
 
 
 def fuzz(name: str, count: int, seed: int = 0, kept: Path | None = None) -> Outcome:
     """Damages examples of one reader `count` times. Files that went wrong are kept in the folder `kept`."""
     reader, rng = readers()[name], random.Random(f"{name} {seed}")
-    outcome = Outcome(name)
+    outcome, examples = Outcome(name), reader.make()
     with tempfile.TemporaryDirectory() as folder:
-        for example, content in reader.examples.items():
+        for example, content in examples.items():
             # Else every damaged file would be refused, and nothing would have been tried.
             Path(folder, example).write_bytes(content)
             reader.read(Path(folder, example))
         for number in range(count):
-            example = rng.choice(sorted(reader.examples))
-            content = damaged(reader.examples[example], rng)
+            example = rng.choice(sorted(examples))
+            content = damaged(examples[example], rng)
             path = Path(folder, example)
             path.write_bytes(content)
             if kept is not None:
@@ -307,85 +312,51 @@ def _config(path: Path) -> None:
     read_config(path)
 
 
-def _checkpoint() -> bytes:
-    from gamma_kg.nn.config import GammaConfig
-    from gamma_kg.predicting.gamma import Gamma
+def campaign(count: int, seed: int, names: list[str], kept: Path) -> Iterator[Outcome]:
+    """Each reader in a process of its own, so that a crash or a hang of one is a line and not the end.
 
-    with tempfile.TemporaryDirectory() as folder:
-        Gamma.from_config(GammaConfig(dim=8, num_layers=1)).save(Path(folder, "m.safetensors"))
-        return Path(folder, "m.safetensors").read_bytes()
-
-
-def _load_checkpoint(path: Path) -> None:
-    from gamma_kg.nn.checkpoint import load_checkpoint
-
-    load_checkpoint(path).build()
-
-
-def _store() -> dict[str, bytes]:
-    """The files of a store by their place in it, with @ for /."""
-    with tempfile.TemporaryDirectory() as folder:
-        store = Path(folder, "g.gamma")
-        KnowledgeGraph.from_triples(FACTS).save(store)
-        paths = [path for path in sorted(store.rglob("*")) if path.is_file()]
-        return {"@".join(path.relative_to(store).parts): path.read_bytes() for path in paths}
-
-
-def _open_store(path: Path, sound: dict[str, bytes]) -> None:
-    """Opens a store of which one file is damaged, uses it, and lets it verify itself."""
-    from gamma_kg.graph.store.facts import verify_store
-
-    with tempfile.TemporaryDirectory() as folder:
-        for name, content in sound.items():
-            file = Path(folder, *name.split("@"))
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(path.read_bytes() if name == path.name else content)
-        verify_store(folder)
-        assert sorted(KnowledgeGraph.open(folder)) == sorted(FACTS), "damage was not seen"
-
-
-def _journal(path: Path) -> None:
-    from gamma_kg.io.journal import Journal
-
-    Journal(path, {"a": 1}).close()
-
-
-def _result(path: Path) -> None:
-    from gamma_kg.evaluation.store import read_result
-
-    read_result(path)
-
-
-def campaign(count: int, seed: int, names: list[str], kept: Path) -> list[Outcome]:
-    """Each reader in a process of its own, so that a crash or a hang of one is a line and not the end."""
+    The processes are forked: importing takes longer than most readers need for 2,000 files.
+    """
     kept.mkdir(parents=True, exist_ok=True)
-    outcomes = []
+    for name in IMPORTS:
+        importlib.import_module(name)
     for name in names:
-        command = [
-            sys.executable,
-            __file__,
-            "--only",
-            name,
-            "--count",
-            str(count),
-            "--seed",
-            str(seed),
-            "--kept",
-            str(kept),
-        ]
-        found = subprocess.run([*command, "--inside"], capture_output=True, text=True)
-        outcome = Outcome(name)
-        try:
-            told = json.loads(found.stdout.splitlines()[-1])
-            outcome = Outcome(name, told["tried"], told["refused"], told["wrong"])
-        except (ValueError, IndexError, KeyError):
-            tail = " ".join(found.stderr.strip().splitlines()[:3])
-            outcome.wrong.append(f"{name}: the process ended with {found.returncode}: {tail[:400]}")
-        outcomes.append(outcome)
+        outcome = _apart(name, count, seed, kept)
         print(outcome, flush=True)
         for complaint in outcome.wrong[:5]:
             print(f"    {complaint}", flush=True)
-    return outcomes
+        yield outcome
+
+
+def _apart(name: str, count: int, seed: int, kept: Path) -> Outcome:
+    """What `fuzz` says in a forked process with a limit of memory and of time."""
+    with tempfile.TemporaryFile("w+") as told:
+        child = os.fork()
+        if child == 0:
+            try:
+                resource.setrlimit(resource.RLIMIT_DATA, (3 * MAX_BYTES, 3 * MAX_BYTES))
+                # No reader runs for as long as that over all its files; Python's own alarm would not end compiled code.
+                faulthandler.dump_traceback_later(1800, exit=True)
+                json.dump(vars(fuzz(name, count, seed, kept)), told)
+                told.flush()
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        told.seek(0)
+        try:
+            return Outcome(**json.load(told))
+        except ValueError:
+            return Outcome(name, wrong=[f"{name}: the process ended with {code}; its last file is in {kept}"])
+
+
+# What readers need: imported before the fork. Polars may be imported, but not used.
+IMPORTS = (
+    "torch", "polars", "rdflib", "gamma_kg.data.read", "gamma_kg.predicting.gamma", "gamma_kg.predicting.query_files",
+    "gamma_kg.training.config", "gamma_kg.training.curve", "gamma_kg.training.run_folder", "gamma_kg.report.render",
+    "gamma_kg.report.runs", "gamma_kg.logic.query_files", "gamma_kg.logic.sparql", "gamma_kg.serve.review",
+)  # fmt: skip
 
 
 def main() -> None:
@@ -394,17 +365,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", action="append", help="this reader only; may be repeated")
     parser.add_argument("--kept", type=Path, default=Path("reader-faults"), help="folder for files that went wrong")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     names = options.only or list(readers())
-    if not options.inside:
-        outcomes = campaign(options.count, options.seed, names, options.kept)
-        sys.exit(1 if any(outcome.wrong for outcome in outcomes) else 0)
-    resource.setrlimit(resource.RLIMIT_DATA, (3 * MAX_BYTES, 3 * MAX_BYTES))
-    # No reader runs for as long as that over all its files; Python's own alarm would not end compiled code.
-    faulthandler.dump_traceback_later(1800, exit=True)
-    outcome = fuzz(names[0], options.count, options.seed, options.kept)
-    print(json.dumps({"tried": outcome.tried, "refused": outcome.refused, "wrong": outcome.wrong}))
+    outcomes = list(campaign(options.count, options.seed, names, options.kept))
+    sys.exit(1 if any(outcome.wrong for outcome in outcomes) else 0)
 
 
 if __name__ == "__main__":

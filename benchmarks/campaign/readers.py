@@ -11,10 +11,7 @@ from campaign.lines import Effort, Line
 def damaged_files(folder: Path, effort: Effort) -> Iterator[Line]:
     import reader_faults
 
-    for name in reader_faults.readers():
-        line = Line(f"damaged files: {name}")
-        if effort.wants(line.name):
-            (folder / "kept").mkdir(exist_ok=True)
-            for outcome in reader_faults.campaign(effort.mutations, effort.seed, [name], folder / "kept"):
-                line.tried, line.wrong, line.remark = outcome.tried, outcome.wrong, f"{outcome.refused:,} refused"
-            yield line
+    names = [name for name in reader_faults.readers() if effort.wants(f"damaged files: {name}")]
+    for outcome in reader_faults.campaign(effort.mutations, effort.seed, names, folder / "kept"):
+        remark = f"{outcome.refused:,} refused"
+        yield Line(f"damaged files: {outcome.reader}", outcome.tried, outcome.wrong, remark=remark)

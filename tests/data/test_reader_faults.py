@@ -38,6 +38,6 @@ def test_a_reader_that_fails_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         if path.read_bytes() != b"sound":
             raise ValueError("not mine")
 
-    monkeypatch.setattr(reader_faults, "readers", lambda: {"bad": reader_faults.Reader({"f": b"sound"}, fails)})
+    monkeypatch.setattr(reader_faults, "readers", lambda: {"bad": reader_faults.Reader(lambda: {"f": b"sound"}, fails)})
     outcome = reader_faults.fuzz("bad", 5, kept=tmp_path)
     assert outcome.wrong and "ValueError: not mine" in outcome.wrong[0] and list(tmp_path.glob("bad-0-*"))

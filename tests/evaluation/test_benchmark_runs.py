@@ -17,7 +17,7 @@ from gamma_kg.evaluation import plan
 from gamma_kg.evaluation.benchmark import EvaluationOptions, evaluate_benchmark
 from gamma_kg.evaluation.evaluate import RivalCounts, rank_split
 from gamma_kg.evaluation.plan import QueryPlan
-from gamma_kg.evaluation.store import Partial, ResultStore
+from gamma_kg.evaluation.store import Partial, ResultStore, read_result
 from gamma_kg.machine.processes import Processes
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.models import NamedModel, resolve_model
@@ -107,7 +107,7 @@ def test_result_file_has_the_metrics_and_is_not_computed_again(folder, tmp_path)
     benchmark, out = load_benchmark(str(folder)), tmp_path / "out"
     first = CountingPredictor()
     result = evaluate_benchmark(benchmark, named(first), EvaluationOptions(), out=out)
-    stored = json.loads((out / "made.json").read_text())
+    stored = read_result(out / "made.json")
     assert stored == json.loads(json.dumps(result))
     assert stored["dataset"] == "made" and 0 < stored["mrr"] <= stored["fair"]["mrr"] <= 1
     assert stored["mrr"] == pytest.approx((stored["tail"]["mrr"] + stored["head"]["mrr"]) / 2)
@@ -336,7 +336,7 @@ def test_torchrun_gives_the_result_of_one_process(tmp_path):
     outputs = [child.communicate(timeout=120)[0] for child in children]
     assert all(child.returncode == 0 for child in children)
     assert "made" in outputs[0] and outputs[1] == ""
-    two = json.loads((tmp_path / "two" / "made.json").read_text())
+    two = read_result(tmp_path / "two" / "made.json")
     assert two["processes"] == 2 and two["distinct_queries"] > 2 * plan.LARGEST_BATCH
     costs = ("seconds", "queries_per_second", "peak_memory_mb", "processes")
     assert {k: v for k, v in one.items() if k not in costs} == {k: v for k, v in two.items() if k not in costs}
@@ -362,3 +362,31 @@ def test_an_unfinished_set_with_brackets_in_its_name_is_found_again(tmp_path, mo
     evaluate_benchmark(benchmark, named(again), EvaluationOptions(), out=out)
     asked = QueryPlan.build(benchmark.split("test")).num_distinct
     assert len(again.asked) < asked
+
+
+def test_ranks_that_were_damaged_are_made_again(folder, tmp_path):
+    """Of a finished graph and of one that was stopped."""
+    benchmark, out = load_benchmark(str(folder)), tmp_path / "out"
+    result = evaluate_benchmark(benchmark, named(CountingPredictor()), EvaluationOptions(), out=out)
+    ranks = out / "ranks" / "made.npz"
+    whole = ranks.read_bytes()
+    for damaged in (b"", b"no archive", whole[:-40], whole.replace(b"above", b"abode")):
+        ranks.write_bytes(damaged)
+        (out / "ranks" / "made.part0.npz").write_bytes(damaged)
+        again = CountingPredictor()
+        assert evaluate_benchmark(benchmark, named(again), EvaluationOptions(), out=out)["mrr"] == result["mrr"]
+        assert again.asked and len(ranks.read_bytes()) == len(whole)
+
+
+@pytest.mark.parametrize("change", [{"mrr": "0.9"}, {"fair": {}}, {"by": {"halflink": {"x": 1}}}, {"model": "ours"}])
+def test_a_result_that_is_not_whole_is_refused(folder, tmp_path, change):
+    evaluate_benchmark(load_benchmark(str(folder)), named(CountingPredictor()), EvaluationOptions(), out=tmp_path)
+    path = tmp_path / "made.json"
+    sound = json.loads(path.read_text())
+    path.write_text(json.dumps({**sound, "mrr": 0.9}))
+    with pytest.raises(DataError, match="changed since it was written"):
+        read_result(path)
+    sound.pop("checksum")
+    path.write_text(json.dumps({**sound, **change}))
+    with pytest.raises(DataError, match=rf"no whole result.*{next(iter(change))}"):
+        read_result(path)

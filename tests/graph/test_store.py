@@ -202,6 +202,20 @@ def test_a_stopped_run_is_taken_up_where_it_ended(facts: Path, monkeypatch: pyte
     assert_same(KnowledgeGraph.open(out), KnowledgeGraph.from_file(facts))
 
 
+def test_a_damaged_record_of_a_stopped_run_is_not_believed(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = facts.with_name("g.gamma")
+    with monkeypatch.context() as broken:
+        broken.setattr(sort.EdgeSorter, "split", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            index_files([facts], out)
+    progress = out / indexing.BUILDING / indexing.PROGRESS
+    progress.write_text(progress.read_text().replace('"triples": ', '"triples": 1'))
+    told: list[str] = []
+    index_files([facts], out, tell=told.append)
+    assert told[0].startswith("reading")
+    assert_same(KnowledgeGraph.open(out), KnowledgeGraph.from_file(facts))
+
+
 def test_changed_inputs_are_read_anew(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = facts.with_name("g.gamma")
     with monkeypatch.context() as broken:

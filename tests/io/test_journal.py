@@ -40,3 +40,17 @@ def test_a_line_that_was_cut_off_is_dropped_and_written_again(tmp_path: Path) ->
     again.add({"n": 2})
     again.close()
     assert blocks(tmp_path / "j") == [{"n": 1}, {"n": 2}]
+
+
+def test_a_block_that_was_damaged_is_done_again(tmp_path: Path) -> None:
+    """One digit of a fact that is another one would end in the result, and the run would say nothing."""
+    journal = Journal(tmp_path / "j", {"graph": "g"})
+    for n in range(3):
+        journal.add({"n": n})
+    journal.close()
+    content = (tmp_path / "j").read_bytes()
+    (tmp_path / "j").write_bytes(content.replace(b'{"n": 1}', b'{"n": 7}'))
+    assert blocks(tmp_path / "j") == [{"n": 0}]
+    (tmp_path / "j").write_bytes(content.replace(b"graph", b"grapf"))
+    with pytest.raises(DataError, match="delete it to start anew"):
+        blocks(tmp_path / "j")

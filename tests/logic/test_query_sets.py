@@ -131,6 +131,11 @@ def test_hostile_pickles_are_refused_and_run_nothing(tmp_path: Path) -> None:
         b"\x80\x02]q\x00h\x00a.",  # a list that holds itself
         b"P0\n.",  # an object outside the file
         b"\x82\x01.",  # one of the registry of extensions
+        b"\x80\x02K\x01" + 60 * b"q\x00h\x00\x86" + b".",  # 2^60 numbers in 200 bytes
+        b"\x80\x02}K\x01" + 60 * b"q\x00h\x00\x86" + b"K\x01s.",  # the same to be hashed
+        b"\x80\x02}K\x01" + 10**5 * b"\x85" + b"K\x01s.",  # deeper than the stack of the processor
+        b"\x80\x02]q\x00]h\x00a0K\x01a.",  # a list that is added to after it was put into another
+        b"\x80\x02cbuiltins\nset\nK\x01\x85R.",  # a set of a number
     ],
 )
 def test_damaged_and_foreign_pickles_are_one_error(content: bytes, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from gamma_kg.graph.sampling import TrainingGraph
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.config import Phase, TrainConfig
+from gamma_kg.training.curve import curves
 from gamma_kg.training.errors import TrainingError
 from gamma_kg.training.loop import Trainer
 from gamma_kg.training.objective import batch_loss
@@ -251,3 +252,30 @@ def test_freezing_what_is_not_there_or_everything_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match="frozen"):
         start(tiny_config.with_options(frozen=frozen))
+
+
+def test_a_state_with_a_flipped_bit_or_of_another_kind_is_refused(start: Start, tiny_config: TrainConfig) -> None:
+    """torch.load would take over weights of which one bit differs."""
+    start(tiny_config).run()
+    path = start(tiny_config).folder.state_path
+    sound = path.read_bytes()
+    state = torch.load(path, weights_only=True)
+    at = sound.index(next(iter(state["model"].values())).numpy().tobytes())
+    path.write_bytes(sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :])
+    with pytest.raises(TrainingError, match=r"can't be read.*damaged"):
+        start(tiny_config).run(resume=True)
+    torch.save({**state, "counters": {"stepp": 3}}, path)
+    with pytest.raises(TrainingError, match="is not the state of this run"):
+        start(tiny_config).run(resume=True)
+    path.write_bytes(sound)
+    (path.parent / "config.json").write_text('{"steps": ')
+    with pytest.raises(TrainingError, match="can't be read as the config of a run"):
+        start(tiny_config).run(resume=True)
+
+
+def test_lines_of_a_log_that_are_no_records_are_passed_over_and_damaged_ones_told(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.log_path.write_bytes(b'\xff\xfe\n[1]\n{"kind": "train", "step": 1}\n{"kind"\n')
+    assert [record["step"] for record in folder.records()] == [1]
+    with pytest.raises(TrainingError, match="is damaged"):
+        curves(folder)

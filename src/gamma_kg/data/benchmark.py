@@ -9,7 +9,6 @@ Repeated lines stay, as the published evaluation keeps them.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from gamma_kg.data.pykeen_sets import PREFIX, pykeen_folder
 from gamma_kg.data.read import read_triples
 from gamma_kg.data.vocabulary import Names, Vocabulary
 from gamma_kg.errors import DataError, did_you_mean
+from gamma_kg.io.sealed import parsed, read_object
 
 SPLITS = ("train", "valid", "test")
 # Hashes of what `gamma datasets fetch` wrote, beside the files.
@@ -232,13 +232,19 @@ def _recorded_hashes(slug: str, folder: Path) -> dict[str, str]:
     recorded: dict[str, str] = {}
     manifest = folder / "MANIFEST.json"
     if manifest.is_file():
-        for row in json.loads(manifest.read_text("utf-8")):
-            if row.get("slug") == slug:
-                recorded.update({name: facts["sha256"] for name, facts in row["files"].items()})
+        try:
+            for row in parsed(manifest.read_bytes()):
+                if row.get("slug") == slug:
+                    recorded.update({name: facts["sha256"] for name, facts in row["files"].items()})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{manifest} is not a list of sets with the hashes of their files: {error}") from None
     own = folder / slug / RECORD
-    if own.is_file():
-        recorded.update(json.loads(own.read_text("utf-8")))
-    return recorded
+    return {**recorded, **(read_hashes(own) if own.is_file() else {})}
+
+
+def read_hashes(record: Path) -> dict[str, str]:
+    """What a fetch wrote down of its files: the sha256 of each."""
+    return read_object(record, "the hashes of fetched files; delete it and fetch the set again")
 
 
 def _own_file(folder: Path, part: str) -> Path | None:

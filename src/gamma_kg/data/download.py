@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from gamma_kg.data.benchmark import RECORD, count_lines, file_sha256
+from gamma_kg.data.benchmark import RECORD, count_lines, file_sha256, read_hashes
 from gamma_kg.data.catalog import Dataset, Download
 from gamma_kg.errors import DataError
 from gamma_kg.io.atomic import put_in_place, unfinished_name, write_text, write_whole
@@ -121,7 +121,7 @@ def _check(entry: Dataset, name: str, path: Path) -> str:
 
 def _record(path: Path, name: str, sha256: str) -> None:
     """Remember the hash of what was written, so that later damage is seen."""
-    recorded = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    recorded = read_hashes(path) if path.is_file() else {}
     write_text(path, json.dumps({**recorded, name: sha256}, indent=2) + "\n")
 
 

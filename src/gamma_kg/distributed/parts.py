@@ -16,6 +16,7 @@ from typing import Any
 from gamma_kg.errors import DataError
 from gamma_kg.io.atomic import write_text, write_whole
 from gamma_kg.io.lock import beside, locked
+from gamma_kg.io.sealed import read_object, seal
 
 RUN = "_run.json"  # readers of partitioned Parquet pass over names that begin so
 
@@ -35,7 +36,7 @@ class Parts:
             told = json.loads(json.dumps(fingerprint))
             run = self.path / RUN
             if run.is_file():
-                found = json.loads(run.read_text("utf-8"))
+                found = read_object(run, "the record of an earlier run; delete the folder to start anew")
                 changed = [name for name in told if found.get(name) != told[name]]
                 if changed:
                     raise DataError(
@@ -45,7 +46,7 @@ class Parts:
             elif self.path.is_dir() and any(self.path.iterdir()):
                 raise DataError(f"{self.path}: a folder with other things in it; choose another name")
             else:
-                write_text(run, json.dumps(told))
+                write_text(run, json.dumps(seal(told)))
             yield
 
     def file(self, block: int) -> Path:

@@ -23,6 +23,7 @@ from gamma_kg.errors import ConfigError, DataError
 from gamma_kg.evaluation.benchmark import EvaluationOptions, evaluate_benchmark
 from gamma_kg.evaluation.reversal import reversal_rate
 from gamma_kg.io.atomic import write_text
+from gamma_kg.io.sealed import read_object, seal
 from gamma_kg.predicting.models import NamedModel
 
 
@@ -102,7 +103,7 @@ def split_file(path: Path, folder: Path, share: float, seed: int = 0) -> Path:
     target = folder / path.stem
     made_of = {"sha256": file_sha256(path), "share": share, "seed": seed}
     record = target / "split.json"
-    if record.is_file() and json.loads(record.read_text()) == made_of:
+    if record.is_file() and read_object(record, "the record of a split; delete it to make it again") == made_of:
         return target
     table = read_triples(path, format="tsv", header=False, progress=False)
     lines = [
@@ -115,15 +116,15 @@ def split_file(path: Path, folder: Path, share: float, seed: int = 0) -> Path:
     target.mkdir(parents=True, exist_ok=True)
     for part, chosen in parts.items():
         write_text(target / f"{part}.txt", "".join(lines[i] for i in sorted(chosen)))
-    write_text(record, json.dumps(made_of))
+    write_text(record, json.dumps(seal(made_of)))
     return target
 
 
 def _reversal(model: NamedModel, benchmark: Benchmark, options: EvaluationOptions, folder: Path) -> tuple[float, int]:
     path = folder / f"{benchmark.name}.reversal.{options.limit}.json"
     if path.is_file():
-        kept = json.loads(path.read_text())
+        kept = read_object(path, "a share of reversed answers; delete it to count anew", keys=("share", "queries"))
         return float(kept["share"]), int(kept["queries"])
     share, queries = reversal_rate(model.predictor, benchmark.split("valid"), limit=options.limit, seed=options.seed)
-    write_text(path, json.dumps({"share": share, "queries": queries}))
+    write_text(path, json.dumps(seal({"share": share, "queries": queries})))
     return share, queries

@@ -10,8 +10,11 @@ import hashlib
 import json
 import math
 import time
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -20,10 +23,19 @@ from numpy.typing import NDArray
 from gamma_kg.errors import DataError
 from gamma_kg.evaluation.evaluate import RivalCounts
 from gamma_kg.io.atomic import write_text, write_whole
+from gamma_kg.io.sealed import read_object, seal
 
 FORMAT = "gamma-kg/result/1"
 # An unfinished graph is saved as often as that costs no more than this share of the time: a kill loses next to nothing.
 SAVING_SHARE = 0.03
+NUMBER = (int, float, NoneType)
+# What whoever reads a result relies on.
+NEEDED: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("dataset", "group", "split", "task", "key", "model.name", "model.hash"), str),
+    **dict.fromkeys(("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri", "fair.mrr", "fair.hits@10"), NUMBER),
+    **dict.fromkeys(("queries", "seconds"), NUMBER),
+    **{"limit": (dict, NoneType), "by": dict},
+}
 
 
 def result_key(**parts: Any) -> str:
@@ -54,16 +66,16 @@ class ResultStore:
         ranks = self._ranks_path(path)
         if not ranks.is_file():
             return None
-        with np.load(ranks) as arrays:
-            if str(arrays["key"]) != key:
-                return None
-            return result, RivalCounts(arrays["above"], arrays["tied"], arrays["total"])
+        arrays = read_arrays(ranks, "key")
+        if arrays is None or str(arrays["key"]) != key:
+            return None  # ranked anew
+        return result, RivalCounts(arrays["above"], arrays["tied"], arrays["total"])
 
     def save(self, label: str, result: Mapping[str, Any], counts: RivalCounts) -> None:
         """Ranks first, then the JSON file: where that is, the graph is done."""
         path = self.path(label, result["split"])
         _write_arrays(self._ranks_path(path), result["key"], counts)
-        write_text(path, json.dumps(plain(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        write_text(path, json.dumps(seal(plain(result)), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
     def discard(self, label: str, split: str) -> None:
         self.path(label, split).unlink(missing_ok=True)
@@ -74,10 +86,10 @@ class ResultStore:
         """What earlier runs of this graph, by any number of processes, have ranked; ready to be continued."""
         counts, seconds = RivalCounts.empty(size), 0.0
         for path in self._partials(label, split):
-            with np.load(path) as arrays:
-                if str(arrays["key"]) == key and len(arrays["above"]) == size:
-                    counts.take_over([RivalCounts(arrays["above"], arrays["tied"], arrays["total"])])
-                    seconds = max(seconds, float(arrays["seconds"]))
+            arrays = read_arrays(path, "key", "seconds")
+            if arrays is not None and str(arrays["key"]) == key and len(arrays["above"]) == size:
+                counts.take_over([RivalCounts(arrays["above"], arrays["tied"], arrays["total"])])
+                seconds = max(seconds, float(arrays["seconds"]))
         own = self.folder / "ranks" / f"{self.path(label, split).stem}.part{rank}.npz"
         return Partial(own, key, counts, seconds)
 
@@ -123,14 +135,47 @@ def plain(value: Any) -> Any:
 
 
 def read_result(path: Path) -> dict[str, Any]:
-    """A result file; anything else is a `DataError`."""
-    try:
-        result = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path} can't be read as a result of `gamma evaluate`: {error}") from None
-    if not isinstance(result, dict) or result.get("format") != FORMAT:
+    """A result file; anything else, or one that was changed, is a `DataError`. Earlier versions wrote no checksum."""
+    result = read_object(path, "a result of `gamma evaluate`")
+    if result.get("format") != FORMAT:
         raise DataError(f"{path} is no result of `gamma evaluate` (format {FORMAT!r} expected)")
+    missing = [name for name, kind in NEEDED.items() if not isinstance(_inside(result, name), kind)]
+    missing += [f"by.{name}" for name, strata in result["by"].items() if not _are_strata(strata)] if not missing else []
+    if missing:
+        listed = ", ".join(missing)
+        raise DataError(f"{path} is no whole result of `gamma evaluate`: {listed} missing or of another kind")
     return result
+
+
+def _are_strata(strata: Any) -> bool:
+    entries = list(strata.values()) if isinstance(strata, dict) else [None]
+    return all(isinstance(_inside(entry, name), int | float) for entry in entries for name in ("queries", "mrr"))
+
+
+def _inside(record: Any, name: str) -> Any:
+    """What a dotted name means; an Ellipsis where there is nothing of that name."""
+    found: Any = record
+    for part in name.split("."):
+        found = found.get(part, ...) if isinstance(found, Mapping) else ...
+    return found
+
+
+# What np.load says of a file that it can't read: of another kind, cut short, changed, or claiming to be huge.
+DAMAGE = (
+    *(OSError, ValueError, TypeError, KeyError, EOFError, MemoryError),
+    *(NotImplementedError, zipfile.BadZipFile, zlib.error),
+)
+
+
+def read_arrays(path: Path, *more: str) -> dict[str, NDArray[Any]] | None:
+    """What `_write_arrays` wrote; None where that is damaged. Arrays of objects, which could run code, are refused."""
+    try:
+        with path.open("rb") as stream, np.load(stream) as arrays:  # np.load would leave a damaged file open
+            found = {name: arrays[name] for name in ("above", "tied", "total", *more)}
+    except DAMAGE:
+        return None
+    sizes = {len(found[name]) if found[name].ndim == 1 else -1 for name in ("above", "tied", "total")}
+    return found if len(sizes) == 1 and -1 not in sizes else None
 
 
 def _write_arrays(path: Path, key: str, counts: RivalCounts, **more: NDArray[Any] | np.float64) -> None:

@@ -1,7 +1,8 @@
 """What a long run has found so far, on disk, so that it can be stopped and taken up again.
 
-One JSON object a line. The first holds the fingerprint of graph, weights and options; each further one a block
-of queries that is done and the facts it gave. A line cut off by a crash is dropped.
+One JSON object a line, with a checksum before it. The first holds the fingerprint of graph, weights and options; each
+further one a block of queries that is done and the facts it gave. From a line that was cut off by a crash or damaged
+since, everything is done again.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import zlib
 from pathlib import Path
 from typing import IO, Any
 
@@ -43,7 +45,7 @@ class Journal:
         """Writes a finished block through to the disk."""
         if self._file is not None and self.path is not None:
             try:
-                self._file.write(json.dumps(block) + "\n")
+                self._file.write(_line(block))
                 self._file.flush()
                 os.fsync(self._file.fileno())
             except OSError as error:
@@ -64,14 +66,13 @@ class Journal:
         self.close()
 
     def _take_up(self, path: Path, fingerprint: dict[str, Any]) -> None:
-        lines = path.read_bytes().splitlines()
-        found: list[Any] = []
-        for line in lines:
-            try:
-                found.append(json.loads(line))
-            except (ValueError, RecursionError):
+        found: list[dict[str, Any]] = []
+        for line in path.read_bytes().split(b"\n"):
+            checksum, _, text = line.partition(b" ")
+            if checksum != _checksum(text):
                 break
-        if not found or not isinstance(found[0], dict):
+            found.append(json.loads(text))
+        if not found:
             raise DataError(f"{path}: not the record of an earlier run; delete it to start anew")
         for name, value in fingerprint.items():
             if found[0].get(name) != value:
@@ -83,5 +84,13 @@ class Journal:
         self._rewrite(path, fingerprint)
 
     def _rewrite(self, path: Path, fingerprint: dict[str, Any]) -> None:
-        lines = [json.dumps(line) for line in (fingerprint, *self.blocks)]
-        write_text(path, "\n".join(lines) + "\n")
+        write_text(path, "".join(_line(record) for record in (fingerprint, *self.blocks)))
+
+
+def _line(record: dict[str, Any]) -> str:
+    text = json.dumps(record)
+    return f"{_checksum(text.encode()).decode()} {text}\n"
+
+
+def _checksum(text: bytes) -> bytes:
+    return b"%08x" % zlib.crc32(text)

@@ -16,6 +16,7 @@ from gamma_kg.data.catalog import cache_folder
 from gamma_kg.errors import GammaError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.io.atomic import write_text
+from gamma_kg.io.sealed import parsed, seal, unsealed
 from gamma_kg.predicting.calibration import Calibration
 
 # Part of every name: what was fitted in another way is not read again.
@@ -33,14 +34,14 @@ def calibration_path(kg: KnowledgeGraph, **parts: Any) -> Path:
 def keep(path: Path, calibration: Calibration) -> None:
     """Writes it down; where nothing can be written it stays in memory only."""
     with contextlib.suppress(GammaError):
-        write_text(path, json.dumps(calibration.to_dict()) + "\n")
+        write_text(path, json.dumps(seal(calibration.to_dict())) + "\n")
 
 
 def kept(path: Path) -> Calibration | None:
     """What was written there; None if nothing was, or it is damaged."""
     try:
-        return Calibration.from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Calibration.from_dict(unsealed(parsed(path.read_bytes())))
+    except (OSError, ValueError):
         return None
 
 

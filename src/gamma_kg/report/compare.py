@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from gamma_kg.errors import DataError
 from gamma_kg.evaluation.metrics import bootstrap_interval
+from gamma_kg.evaluation.store import read_arrays
 
 # Published figures have three decimals: closer than half of the last one is a tie.
 TIE = 0.0005
@@ -73,10 +75,14 @@ def _difference(first: Path, second: Path) -> NDArray[np.float64] | None:
     """Reciprocal ranks of the same queries, first minus second."""
     if not first.is_file() or not second.is_file():
         return None
-    with np.load(first) as one, np.load(second) as other:
-        if len(one["above"]) != len(other["above"]) or not np.array_equal(one["total"], other["total"]):
-            return None  # other queries, or another filter
-        ranks = [1 + arrays["above"] + arrays["tied"] for arrays in (one, other)]
+    one, other = read_arrays(first), read_arrays(second)
+    if one is None or other is None:
+        raise DataError(
+            f"{first if one is None else second} is damaged; run `gamma evaluate` again to have it made anew"
+        )
+    if len(one["above"]) != len(other["above"]) or not np.array_equal(one["total"], other["total"]):
+        return None  # other queries, or another filter
+    ranks = [1 + arrays["above"] + arrays["tied"] for arrays in (one, other)]
     return np.asarray(1 / ranks[0] - 1 / ranks[1], dtype=np.float64)
 
 

@@ -14,6 +14,8 @@ from gamma_kg.evaluation.store import FORMAT, read_result
 from gamma_kg.predicting.models import BASELINES
 from gamma_kg.report.published import published
 
+SHOWN = ("mrr", "hits@10")
+
 
 @dataclass(frozen=True)
 class Run:
@@ -47,6 +49,8 @@ def load_runs(folders: Sequence[Path], split: str = "test") -> list[Run]:
             # Ranks among relations and ranks among entities have no common mean.
             if result["split"] != split or result["task"] == "relation":
                 continue
+            if None in (*(result[name] for name in SHOWN), *(result["fair"][name] for name in SHOWN)):
+                raise DataError(f"{path}: a mean over no query (null); leave it out of the report")
             model = result["model"]
             results = found.setdefault(model["hash"], {})
             earlier = results.get(result["dataset"])

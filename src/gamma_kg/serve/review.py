@@ -10,6 +10,7 @@ from typing import Literal
 from gamma_kg.errors import DataError
 from gamma_kg.io.atomic import write_text
 from gamma_kg.io.lock import FileLock, beside
+from gamma_kg.io.sealed import parsed
 
 Triple = tuple[str, str, str]
 Verdict = Literal["accepted", "rejected"]
@@ -67,9 +68,9 @@ def _line(fact: Triple, verdict: Verdict, probability: float | None) -> str:
 
 def _read(path: Path) -> dict[Triple, tuple[Verdict, float | None]]:
     found: dict[Triple, tuple[Verdict, float | None]] = {}
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
-            row = json.loads(line)
+            row = parsed(line)
             fact = (str(row["head"]), str(row["relation"]), str(row["tail"]))
             if row["verdict"] not in ("accepted", "rejected"):
                 raise ValueError(row["verdict"])

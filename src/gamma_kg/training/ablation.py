@@ -24,6 +24,7 @@ from gamma_kg.evaluation.metrics import rank_metrics
 from gamma_kg.evaluation.plan import QueryPlan
 from gamma_kg.io.atomic import write_text
 from gamma_kg.io.frozen import FrozenConfig
+from gamma_kg.io.sealed import read_object, seal
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.config import preset
 from gamma_kg.nn.model import GammaModel
@@ -128,7 +129,9 @@ def _row(
     made_by = {"train": config.model_dump(mode="json"), **judged}
     path = out / f"{file_name}.json"
     if path.is_file():
-        row: dict[str, Any] = json.loads(path.read_text())
+        row = read_object(
+            path, "a row of this table; delete it to make it again", keys=("made_by", "metrics"), error=ConfigError
+        )
         if row["made_by"] == made_by:
             return row
         raise ConfigError(f"{path} was made by another plan; choose another --out, or delete it to make it again")
@@ -148,7 +151,7 @@ def _row(
         "metrics": evaluate_model(model, splits, plan.limit),
         "made_by": made_by,
     }
-    write_text(path, json.dumps(row, indent=1))
+    write_text(path, json.dumps(seal(row), indent=1))
     return row
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from gamma_kg.drawing.charts import Points, colours_of, line_chart
 from gamma_kg.errors import ConfigError
 from gamma_kg.io.atomic import write_text, write_whole
+from gamma_kg.training.errors import TrainingError
 from gamma_kg.training.run_folder import RunFolder
 
 FAINT = ("batch",)  # every single loss, behind the smoothed line
@@ -15,6 +16,13 @@ FAINT = ("batch",)  # every single loss, behind the smoothed line
 
 def curves(folder: RunFolder) -> dict[str, dict[str, Points]]:
     """Charts by title, each with its lines by name; x is minutes of training."""
+    try:
+        return _curves(folder)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise TrainingError(f"{folder.log_path} is damaged: {type(error).__name__} {error}") from None
+
+
+def _curves(folder: RunFolder) -> dict[str, dict[str, Points]]:
     train = list(folder.records("train"))
     valid = list(folder.records("validation"))
     losses = [(record["seconds"] / 60, float(record["loss"])) for record in train]

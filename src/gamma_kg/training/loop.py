@@ -238,6 +238,18 @@ class Trainer:
         self.folder.drop_old(self.config.keep)
 
     def _restore(self, state: Mapping[str, Any]) -> None:
+        try:
+            self._take_over(state)
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            told = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            raise TrainingError(
+                f"{self.folder.state_path} is not the state of this run, or damaged ({told}); start another run with "
+                "another --out, from the last of its checkpoints if you like"
+            ) from error
+        if self.processes.is_first:
+            self.folder.cut_log(self.count.step)
+
+    def _take_over(self, state: Mapping[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
         if self.average is not self.model:
             self.average.load_state_dict(state["average"])
@@ -247,8 +259,6 @@ class Trainer:
         # With another number of processes the order of the data changes: all go on behind the draws made so far.
         behind = Cursor(max(cursor.draw for cursor in cursors) + 1, cursors[0].phase)
         self.cursor = cursors[self.processes.number] if self.processes.count == len(cursors) else behind
-        if self.processes.is_first:
-            self.folder.cut_log(self.count.step)
 
     def _refuse_other_data(self, state: Mapping[str, Any]) -> None:
         begun, given = state.get("data", {}), self.provenance.get("data", {})

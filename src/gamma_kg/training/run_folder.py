@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -21,6 +22,7 @@ from torch import Tensor
 
 from gamma_kg.io.atomic import write_text, write_whole
 from gamma_kg.io.lock import beside, locked
+from gamma_kg.io.sealed import parsed, read_object
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.errors import TrainingError
 
@@ -85,10 +87,10 @@ class RunFolder:
 
     def config(self) -> TrainConfig:
         """The config of the run, as it was last started."""
-        try:
-            return TrainConfig.parse(json.loads((self.path / "config.json").read_text()), where=str(self.path))
-        except OSError:
-            raise TrainingError(f"{self.path} is not the folder of a run: no config.json there") from None
+        if not (self.path / "config.json").is_file():
+            raise TrainingError(f"{self.path} is not the folder of a run: no config.json there")
+        options = read_object(self.path / "config.json", "the config of a run", error=TrainingError)
+        return TrainConfig.parse(options, where=str(self.path))
 
     def append(self, record: Mapping[str, Any]) -> None:
         """One line of the log."""
@@ -99,12 +101,12 @@ class RunFolder:
         """Lines of the log; a line that was cut short by a crash is passed over."""
         if not self.log_path.is_file():
             raise TrainingError(f"{self.path} is not the folder of a run: no log.jsonl there")
-        for line in self.log_path.read_text("utf-8").splitlines():
+        for line in self.log_path.read_bytes().splitlines():
             try:
-                record = json.loads(line)
-            except json.JSONDecodeError:
+                record = parsed(line)
+            except ValueError:
                 continue
-            if kind is None or record.get("kind") == kind:
+            if isinstance(record, dict) and (kind is None or record.get("kind") == kind):
                 yield record
 
     def cut_log(self, step: int) -> None:
@@ -122,9 +124,14 @@ class RunFolder:
         if not self.state_path.is_file():
             raise TrainingError(f"nothing to resume in {self.path}: no {self.state_path.name} there")
         try:
+            # torch does not look at the checksums that it wrote: weights with a flipped bit would be trained on.
+            with zipfile.ZipFile(self.state_path) as archive:
+                if (damaged := archive.testzip()) is not None:
+                    raise ValueError(f"{damaged} is damaged")
             state: dict[str, Any] = torch.load(self.state_path, map_location="cpu", weights_only=True)
-        except Exception as error:  # torch.load raises many kinds; all mean the same to the user
-            raise TrainingError(f"{self.state_path} can't be read: {str(error).splitlines()[0]}") from None
+        except Exception as error:  # both raise many kinds; all mean the same to the user
+            told = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise TrainingError(f"{self.state_path} can't be read: {told}") from None
         return state
 
     def save_batch(self, step: int, tensors: Mapping[str, Tensor]) -> Path:

@@ -33,6 +33,7 @@ from gamma_kg.graph.store.sort import EdgeSorter
 from gamma_kg.graph.store.spool import KINDS, Spool
 from gamma_kg.graph.store.write import ARRAYS, commit, write_relation_graphs, writing
 from gamma_kg.io.atomic import write_text
+from gamma_kg.io.sealed import parsed, seal, unsealed
 from gamma_kg.machine.memory import budget
 
 PROGRESS = "progress.json"
@@ -107,12 +108,12 @@ class _Build:
     def _earlier(self) -> dict[str, Any]:
         """What an earlier run with the same inputs has done."""
         try:
-            found = json.loads((self._work / PROGRESS).read_bytes())
+            found = unsealed(parsed((self._work / PROGRESS).read_bytes()))
             if found["made_of"] == self._made_of:
                 self._folder.arrays = {name: ArrayFacts(**facts) for name, facts in found["arrays"].items()}
                 self._tell(f"taking up an earlier run ({', '.join(found['done']) or 'nothing finished yet'})")
                 return dict(found)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError):
             pass
         shutil.rmtree(self._work, ignore_errors=True)
         return {"made_of": self._made_of, "done": [], "arrays": {}, "read": 0}
@@ -125,7 +126,7 @@ class _Build:
 
     def _save_progress(self) -> None:
         arrays = {name: vars(facts) for name, facts in self._folder.arrays.items()}
-        write_text(self._work / PROGRESS, json.dumps({**self._progress, "arrays": arrays}), sync=True)
+        write_text(self._work / PROGRESS, json.dumps(seal({**self._progress, "arrays": arrays})), sync=True)
 
     def _read(self) -> None:
         at = self._progress

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gamma_kg.errors import DataError
 from gamma_kg.io.atomic import cannot_write, write_text
+from gamma_kg.io.sealed import parsed, seal, unsealed
 
 FORMAT = "gamma graph"
 VERSION = 1
@@ -55,7 +56,7 @@ class Header:
     def write(self, store: Path) -> None:
         """Puts this header in the place of the one that is there: from now on the store is this generation."""
         told = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        text = json.dumps({**told, "checksum": _checksum(told)}, indent=1, ensure_ascii=False)
+        text = json.dumps(seal(told), indent=1, ensure_ascii=False)
         write_text(store / HEADER, text + "\n", sync=True)
 
     @classmethod
@@ -63,10 +64,10 @@ class Header:
         """The header of a store; one of another version, a damaged or an unfinished one is a `DataError`."""
         path = store / HEADER
         try:
-            told = json.loads(path.read_bytes())
+            told = parsed(path.read_bytes())
         except FileNotFoundError:
             raise DataError(_no_header(store)) from None
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             raise DataError(f"{path}: can't be read ({error}); index the graph again") from None
         if not isinstance(told, dict) or told.get("format") != FORMAT:
             raise DataError(f"{path}: not the header of a graph; a store is made by `gamma index`")
@@ -75,9 +76,10 @@ class Header:
                 f"{store}: a store of version {told.get('version')}, this program reads version {VERSION}; "
                 "index the graph again"
             )
-        checksum = told.pop("checksum", None)
-        if checksum != _checksum(told):
-            raise DataError(f"{path}: changed since it was written; index the graph again")
+        try:
+            told = unsealed(told)
+        except ValueError as error:
+            raise DataError(f"{path}: {error}; index the graph again") from None
         arrays = {name: ArrayFacts(**facts) for name, facts in told["arrays"].items()}
         fields = {name: told[name] for name in ("generation", "num_entities", "num_relations", "num_triples", "names")}
         return cls(**fields, arrays=arrays, axioms=told.get("axioms", []))
@@ -87,10 +89,6 @@ def is_store(path: str | Path) -> bool:
     """Whether a path means a store: by what lies there, or by its name."""
     path = Path(path)
     return (path / HEADER).is_file() or (path.suffix == ENDING and (path.is_dir() or not path.exists()))
-
-
-def _checksum(told: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def _no_header(store: Path) -> str:
