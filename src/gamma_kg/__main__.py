@@ -18,7 +18,10 @@ def main() -> None:
     except KeyboardInterrupt:
         print("gamma: stopped", file=sys.stderr)
         sys.exit(STOPPED)
-    run()
+    try:
+        run()
+    finally:
+        let_stops_end()
 
 
 def catch_stops() -> None:
@@ -32,6 +35,14 @@ def catch_stops() -> None:
     # Where the shell has SIGINT ignored (a job in the background) it stays so.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)
+
+
+def let_stops_end() -> None:
+    """The command has said its last word: from here on Ctrl-C ends the process, and what libraries tidy up with it."""
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is _stop:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -46,3 +47,13 @@ def test_a_job_in_the_background_goes_on_ignoring_it(tmp_path: Path) -> None:
     program = PROGRAM.replace("catch_stops()\ntry", "signal.signal(signal.SIGINT, signal.SIG_IGN); catch_stops()\ntry")
     done = run(tmp_path, program)
     assert (done.returncode, done.stdout) == (0, "went on\n")
+
+
+def test_ctrl_c_while_the_interpreter_ends_is_no_traceback(tmp_path: Path) -> None:
+    """Libraries tidy up when the command is done, torch for a long while."""
+    program = (
+        "import atexit, os, signal, sys\nfrom gamma_kg.__main__ import main\n"
+        "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\nsys.argv = ['gamma', '--version']\nmain()"
+    )
+    done = run(tmp_path, program)
+    assert done.returncode == -signal.SIGINT and done.stdout and not done.stderr
