@@ -3,9 +3,7 @@
 The public names load what they need when they are first used: `gamma --version` needs neither torch nor polars.
 """
 
-from __future__ import annotations
-
-# Nothing is imported here: until `__main__` runs nobody catches Ctrl-C, and even `typing` takes a while to load.
+# Nothing is imported here, not even from __future__: until `__main__` runs nobody catches Ctrl-C.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -47,7 +45,7 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

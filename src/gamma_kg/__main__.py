@@ -1,7 +1,5 @@
 """`gamma` and `python -m gamma_kg`: from the first import on, Ctrl-C ends with one line instead of a traceback."""
 
-from __future__ import annotations
-
 import sys
 
 TYPE_CHECKING = False
@@ -45,7 +43,7 @@ def let_stops_end() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
+def _stop(number: int, frame: "FrameType | None") -> None:
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             import os
