@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
@@ -28,7 +29,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from campaign.hostile import hostile_input
-from campaign.killing import killed_anywhere
+from campaign.killing import commands, killed_anywhere
 from campaign.lines import SHORT, WHOLE, Effort, Line, Part
 from campaign.load import full_queue
 from campaign.native import native_code
@@ -79,9 +80,11 @@ def main() -> int:
     began, beside = time.monotonic(), None
     if BESIDE in options.part and len(options.part) > 1:
         beside = subprocess.Popen([sys.executable, __file__, *_without_parts(), "--go-on", "--part", BESIDE])
-    for name in options.part:
-        if beside is None or name != BESIDE:
-            run_part(PARTS[name], effort, options.record)
+    # One for all parts: importing takes longer than many a line.
+    with commands() if len(options.part) > 1 else nullcontext():
+        for name in options.part:
+            if beside is None or name != BESIDE:
+                run_part(PARTS[name], effort, options.record)
     if beside is not None:
         beside.wait()
     found = read_record(options.record)

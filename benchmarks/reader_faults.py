@@ -321,11 +321,7 @@ def campaign(count: int, seed: int, names: list[str], kept: Path) -> Iterator[Ou
     for name in IMPORTS:
         importlib.import_module(name)
     for name in names:
-        outcome = _apart(name, count, seed, kept)
-        print(outcome, flush=True)
-        for complaint in outcome.wrong[:5]:
-            print(f"    {complaint}", flush=True)
-        yield outcome
+        yield _apart(name, count, seed, kept)
 
 
 def _apart(name: str, count: int, seed: int, kept: Path) -> Outcome:
@@ -365,10 +361,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", action="append", help="this reader only; may be repeated")
     parser.add_argument("--kept", type=Path, default=Path("reader-faults"), help="folder for files that went wrong")
+    parser.add_argument("--json", action="store_true", help="a JSON object for each reader")
     options = parser.parse_args()
-    names = options.only or list(readers())
-    outcomes = list(campaign(options.count, options.seed, names, options.kept))
-    sys.exit(1 if any(outcome.wrong for outcome in outcomes) else 0)
+    is_wrong = False
+    for outcome in campaign(options.count, options.seed, options.only or list(readers()), options.kept):
+        is_wrong |= bool(outcome.wrong)
+        if options.json:
+            print(json.dumps(vars(outcome)), flush=True)
+        else:
+            print("\n    ".join([str(outcome), *outcome.wrong[:5]]), flush=True)
+    sys.exit(1 if is_wrong else 0)
 
 
 if __name__ == "__main__":

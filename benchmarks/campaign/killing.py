@@ -59,15 +59,21 @@ def killed_anywhere(folder: Path, effort: Effort) -> Iterator[Line]:
 
 @contextmanager
 def commands() -> Iterator[Zygote]:
-    """What starts commands, with a server beside it that files can be fetched from."""
+    """What starts commands, with a server beside it that files can be fetched from; inside another one that same."""
+    if _open:
+        yield _open[0]
+        return
     with slow_server() as address:
         os.environ["GAMMA_FAULTS_SERVER"] = address
-        zygote = Zygote()
+        _open.append(Zygote())
         try:
-            yield zygote
+            yield _open[0]
         finally:
-            zygote.close()
+            _open.pop().close()
             del os.environ["GAMMA_FAULTS_SERVER"]
+
+
+_open: list[Zygote] = []
 
 
 def _line(job: Job, start: Path, folder: Path, effort: Effort, zygote: Zygote) -> Line:

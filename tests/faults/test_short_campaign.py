@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
+from campaign.killing import commands  # noqa: E402
 from campaign.lines import SHORT, Line  # noqa: E402
 
 import faults  # noqa: E402
@@ -31,6 +34,14 @@ LINES = {
 }
 
 
+@pytest.fixture(scope="module")
+def zygote() -> Iterator[None]:
+    """One process that has imported everything, for the commands of all parts."""
+    with commands():
+        yield
+
+
+@pytest.mark.usefixtures("zygote")
 @pytest.mark.parametrize("part", LINES)
 def test_nothing_is_lost_and_nobody_gets_in(part: str, tmp_path: Path) -> None:
     lines = list(faults.PARTS[part](tmp_path, replace(SHORT, kills=1, only=LINES[part])))
@@ -58,6 +69,7 @@ def test_a_campaign_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest
     record = tmp_path / "record.jsonl"
     record.write_text(json.dumps({"name": "a", "tried": 7}) + "\n")
     monkeypatch.setattr(faults, "PARTS", {"p": part})
+    monkeypatch.setattr(faults, "commands", nullcontext)
     for words in (["--go-on"], []):
         monkeypatch.setattr("sys.argv", ["faults.py", "--part", "p", "--record", str(record), *words])
         assert faults.main() == 1
