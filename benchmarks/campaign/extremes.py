@@ -103,7 +103,7 @@ def hub() -> None:
 
 
 def parallel_edges() -> None:
-    """One fact 100,000 times, kept; and 100,000 relations between two entities."""
+    """One fact 100,000 times, kept and dropped; and 2,000 relations between two entities."""
     import torch
 
     once = graph([[0, 0, 1], [1, 1, 2]], 3, 2)

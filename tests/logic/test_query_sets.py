@@ -84,6 +84,23 @@ def test_a_betae_folder_is_read_by_names(protocol: int, kg: KnowledgeGraph, tmp_
     assert denied.easy.tolist() == []
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("test-queries", {("e", ("r",)): 5}),
+        ("test-queries", {1: {(2, 3), (2, (3,))}}),
+        ("test-easy-answers", {(3, (0, 3)): {(1,)}}),
+    ],
+)
+def test_a_betae_folder_with_something_else_in_it_is_one_error(
+    name: str, content: object, kg: KnowledgeGraph, tmp_path: Path
+) -> None:
+    betae_folder(tmp_path, 4)
+    (tmp_path / f"{name}.pkl").write_bytes(pickle.dumps(content))
+    with pytest.raises(DataError, match=rf"{name}.pkl should hold sets"):
+        read_query_set(tmp_path, kg)
+
+
 def test_a_folder_without_the_files_says_which(kg: KnowledgeGraph, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"test-queries\.pkl, test-easy-answers\.pkl"):
         read_query_set(tmp_path, kg)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from reprlib import Repr
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from gamma_kg.logic.sample import BALANCES, LogicalQuery
 
 FORMAT = "gamma-kg/queries/1"
 BETAE_PARTS = ("queries", "easy-answers", "hard-answers")
+_SHORT = Repr()
 
 
 def write_queries(
@@ -108,9 +110,12 @@ def _of_folder(folder: Path, kg: KnowledgeGraph, split: str) -> Iterator[Logical
     queries, easy, hard = (_dict(read_pickle(path), path) for path in paths.values())
     entity_of, relation_of = _betae_names(folder, kg)
     for structure in sorted(queries, key=repr):
-        for query in sorted(queries[structure]):
+        for query in _members(queries[structure], paths["queries"], tuple):
             formula = resolve(_renamed(from_lists(query), entity_of, relation_of), kg)
-            answers = [_entities([entity_of(i) for i in part.get(query, ())], kg) for part in (easy, hard)]
+            answers = [
+                _entities([entity_of(i) for i in _members(part.get(query, ()), path, int)], kg)
+                for part, path in ((easy, paths["easy-answers"]), (hard, paths["hard-answers"]))
+            ]
             yield LogicalQuery(shape_of(formula), "classic", formula, *answers)
 
 
@@ -118,6 +123,17 @@ def _dict(content: Any, path: Path) -> dict[Any, Any]:
     if not isinstance(content, dict):
         raise DataError(f"{path} should hold a dict, as BetaE files do; it holds a {type(content).__name__}")
     return content
+
+
+def _members(found: Any, path: Path, kind: type) -> list[Any]:
+    """What a set holds, in order: queries are tuples, answers are numbers."""
+    try:
+        if isinstance(found, set | list | tuple) and all(type(member) is kind for member in found):
+            return sorted(found)
+    except TypeError:  # queries of one structure can be compared; these are of several
+        pass
+    wanted = "queries of one structure" if kind is tuple else "numbers of entities"
+    raise DataError(f"{path} should hold sets of {wanted}, as BetaE files do; it holds {_SHORT.repr(found)}")
 
 
 def _betae_names(folder: Path, kg: KnowledgeGraph) -> tuple[Any, Any]:
