@@ -51,6 +51,9 @@ def test_a_block_that_was_damaged_is_done_again(tmp_path: Path) -> None:
     content = (tmp_path / "j").read_bytes()
     (tmp_path / "j").write_bytes(content.replace(b'{"n": 1}', b'{"n": 7}'))
     assert blocks(tmp_path / "j") == [{"n": 0}]
+    lines = content.splitlines(keepends=True)
+    (tmp_path / "j").write_bytes(b"".join(lines[:2] + lines[3:]))
+    assert blocks(tmp_path / "j") == [{"n": 0}], "the block after one that was lost is not taken for it"
     (tmp_path / "j").write_bytes(content.replace(b"graph", b"grapf"))
     with pytest.raises(DataError, match="delete it to start anew"):
         blocks(tmp_path / "j")

@@ -1,8 +1,8 @@
 """What a long run has found so far, on disk, so that it can be stopped and taken up again.
 
-One JSON object a line, with a checksum before it. The first holds the fingerprint of graph, weights and options; each
-further one a block of queries that is done and the facts it gave. From a line that was cut off by a crash or damaged
-since, everything is done again.
+One JSON object a line, with a checksum before it that goes over all lines so far. The first holds the fingerprint of
+graph, weights and options; each further one a block of queries that is done and the facts it gave. From a line on that
+was cut off by a crash, damaged or lost since, everything is done again.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class Journal:
         self.path = path
         self.blocks: list[dict[str, Any]] = []
         self._file: IO[str] | None = None
+        self._checksum = 0
         self._lock: FileLock | None = None
         if path is None:
             return
@@ -45,7 +46,7 @@ class Journal:
         """Writes a finished block through to the disk."""
         if self._file is not None and self.path is not None:
             try:
-                self._file.write(_line(block))
+                self._file.write(self._line(block))
                 self._file.flush()
                 os.fsync(self._file.fileno())
             except OSError as error:
@@ -67,9 +68,11 @@ class Journal:
 
     def _take_up(self, path: Path, fingerprint: dict[str, Any]) -> None:
         found: list[dict[str, Any]] = []
+        checksum = 0
         for line in path.read_bytes().split(b"\n"):
-            checksum, _, text = line.partition(b" ")
-            if checksum != _checksum(text):
+            told, _, text = line.partition(b" ")
+            checksum = zlib.crc32(text, checksum)
+            if told != b"%08x" % checksum:
                 break
             found.append(json.loads(text))
         if not found:
@@ -84,13 +87,9 @@ class Journal:
         self._rewrite(path, fingerprint)
 
     def _rewrite(self, path: Path, fingerprint: dict[str, Any]) -> None:
-        write_text(path, "".join(_line(record) for record in (fingerprint, *self.blocks)))
+        write_text(path, "".join(self._line(record) for record in (fingerprint, *self.blocks)))
 
-
-def _line(record: dict[str, Any]) -> str:
-    text = json.dumps(record)
-    return f"{_checksum(text.encode()).decode()} {text}\n"
-
-
-def _checksum(text: bytes) -> bytes:
-    return b"%08x" % zlib.crc32(text)
+    def _line(self, record: dict[str, Any]) -> str:
+        text = json.dumps(record)
+        self._checksum = zlib.crc32(text.encode(), self._checksum)
+        return f"{self._checksum:08x} {text}\n"
