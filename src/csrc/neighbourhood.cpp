@@ -11,7 +11,6 @@ namespace {
 
 constexpr int32_t kNone = -1;
 constexpr int kRounds = 64;
-constexpr char kNoNode[] = "a neighbour is no node of the graph";
 constexpr size_t kMaybeBits = 1 << 17;  // of a filter that stays in the first-level cache
 
 inline uint64_t mixed(int32_t node) {
@@ -53,26 +52,24 @@ int32_t Grower::find(int32_t node) const {
     }
 }
 
-// The cell of a node that was visited, or the free one where it belongs.
-Grower::Cell& Grower::cell_of(int32_t node) {
+int32_t Grower::visit(int32_t node) {
     if (2 * (visited_.size() + 1) > cells_.size()) make_room();
     const size_t mask = cells_.size() - 1;
-    size_t at = mixed(node) & mask;
-    while (cells_[at].stamp == stamp_ && visited_[cells_[at].visited].node != node) at = (at + 1) & mask;
-    return cells_[at];
-}
-
-int32_t Grower::visit(int32_t node) {
-    Cell& cell = cell_of(node);
-    if (cell.stamp == stamp_) return cell.visited;
-    if (node < 0 || node >= graph_->num_nodes) throw DamagedGraph(kNoNode);
-    const int64_t first = graph_->node_ptr[node], last = graph_->node_ptr[node + 1];
-    if (first < 0 || first > last || last > num_groups_) throw DamagedGraph("groups of a node are out of range");
-    const int64_t begin = graph_->group_ptr[first], end = graph_->group_ptr[last];
-    if (begin < 0 || begin > end || end > num_edges_) throw DamagedGraph("edges of a node are out of range");
-    cell = {stamp_, int32_t(visited_.size())};
-    visited_.push_back({node, false, false, false, kNone, begin, end - begin, 0.0, 0.0});
-    return cell.visited;
+    for (size_t at = mixed(node) & mask;; at = (at + 1) & mask) {
+        Cell& cell = cells_[at];
+        if (cell.stamp == stamp_) {
+            if (visited_[cell.visited].node == node) return cell.visited;
+            continue;
+        }
+        if (node < 0 || node >= graph_->num_nodes) throw DamagedGraph("a neighbour is no node of the graph");
+        const int64_t first = graph_->node_ptr[node], last = graph_->node_ptr[node + 1];
+        if (first < 0 || first > last || last > num_groups_) throw DamagedGraph("groups of a node are out of range");
+        const int64_t begin = graph_->group_ptr[first], end = graph_->group_ptr[last];
+        if (begin < 0 || begin > end || end > num_edges_) throw DamagedGraph("edges of a node are out of range");
+        cell = {stamp_, int32_t(visited_.size())};
+        visited_.push_back({node, false, false, false, kNone, begin, end - begin, 0.0, 0.0});
+        return cell.visited;
+    }
 }
 
 void Grower::make_room() {
@@ -210,50 +207,9 @@ void Grower::admit(const Growth& growth, Neighbourhood& out) {
         }
         if (int64_t(found_.size()) > 2 * growth.triples && v.place > 0) {
             found_.resize(found);
-            v.place = kNone;
-            break;
+            return;
         }
         out.node.push_back(v.node);
-    }
-    out.inside = int64_t(out.node.size());
-}
-
-// Where a node outside stands on the rim; kNone for one that came in. Nothing of the graph is read for it.
-int32_t Grower::place_on_rim(int32_t node, Neighbourhood& out) {
-    Cell& cell = cell_of(node);
-    if (cell.stamp != stamp_) {
-        if (node < 0 || node >= graph_->num_nodes) throw DamagedGraph(kNoNode);
-        cell = {stamp_, int32_t(visited_.size())};
-        visited_.push_back({node, false, false, false, kNone, 0, 0, 0.0, 0.0});
-    }
-    int32_t& place = visited_[cell.visited].place;
-    if (place != kNone && place < out.inside) return kNone;
-    if (place == kNone) {
-        place = int32_t(out.node.size());
-        out.node.push_back(node);
-    }
-    return place;
-}
-
-// Of each node and type, the nearest nodes first, the first edge that leads out. The search in a group passes over edges that
-// are in the neighbourhood only, so that all of it takes no longer than these edges and the groups of the nodes.
-void Grower::keep_rim(const Growth& growth, Neighbourhood& out) {
-    int64_t kept = 0;
-    for (int32_t at = 0; at < out.inside; ++at) {
-        const Visited self = visited_[find(out.node[at])];
-        for (int64_t group = graph_->node_ptr[self.node]; group < graph_->node_ptr[self.node + 1]; ++group) {
-            if (kept == growth.rim) return;
-            const Run run = run_of(group, self);
-            const int32_t type = graph_->group_type[group];
-            for (int64_t edge = run.begin; edge < run.end; ++edge) {
-                const int32_t place = place_on_rim(graph_->neighbour[edge], out);
-                if (place == kNone) continue;
-                note(at, type, place);
-                note(place, graph_->inverse[type], at);
-                ++kept;
-                break;
-            }
-        }
     }
 }
 
@@ -292,7 +248,6 @@ void Grower::grow(const Graph& graph, int64_t num_groups, int64_t num_edges, con
     }
     walk(growth);
     admit(growth, out);
-    keep_rim(growth, out);
     write(out);
 }
 

@@ -16,12 +16,10 @@ struct DamagedGraph : std::runtime_error {
 struct Growth {
     int64_t triples;  // at most so many in a neighbourhood
     double restart;   // chance that the walk goes back to its start, at every step
-    int64_t rim;      // at most so many edges that lead out of it, to nodes that have no other edges there
 };
 
-// A graph with ids of its own, in the order in which its nodes came in: the nearest first, and after them those of the rim.
+// A graph with ids of its own, in the order in which its nodes came in: the nearest first.
 struct Neighbourhood {
-    int64_t inside;                  // so many nodes came in; the others are the rim
     std::vector<int32_t> node;       // the whole graph's number of each
     std::vector<int64_t> group_end;  // per node, into groups
     std::vector<int32_t> group_type;
@@ -76,15 +74,12 @@ private:
     void begin_query();
     int32_t find(int32_t node) const;
     int32_t visit(int32_t node);
-    Cell& cell_of(int32_t node);
     void make_room();
     void walk(const Growth& growth);
     void admit(const Growth& growth, Neighbourhood& out);
     Run run_of(int64_t group, const Visited& owner) const;
     void edges_of(int32_t visited, int64_t hub_degree);
     void edges_of_hub(int32_t visited);
-    void keep_rim(const Growth& growth, Neighbourhood& out);
-    int32_t place_on_rim(int32_t node, Neighbourhood& out);
     void note(int32_t from, int32_t type, int32_t to);
     void write(Neighbourhood& out);
 };

@@ -34,15 +34,15 @@ Out<T> handed_over(std::vector<T>&& values) {
 
 // All neighbourhoods as one graph: places of one follow those of the one before.
 struct Union {
-    std::vector<int64_t> offset, inside, entity, node_ptr, group_ptr;
+    std::vector<int64_t> offset, entity, node_ptr, group_ptr;
     std::vector<int32_t> group_type, neighbour;
 
     explicit Union(const std::vector<Neighbourhood>& parts) {
         size_t nodes = 0, groups = 0, edges = 0;
         for (const Neighbourhood& part : parts)
             nodes += part.node.size(), groups += part.group_type.size(), edges += part.neighbour.size();
-        offset.reserve(parts.size() + 1), inside.reserve(parts.size()), entity.reserve(nodes), node_ptr.reserve(nodes + 1);
-        group_type.reserve(groups), group_ptr.reserve(groups + 1), neighbour.reserve(edges);
+        offset.reserve(parts.size() + 1), entity.reserve(nodes), node_ptr.reserve(nodes + 1), group_ptr.reserve(groups + 1);
+        group_type.reserve(groups), neighbour.reserve(edges);
         offset.push_back(0), node_ptr.push_back(0), group_ptr.push_back(0);
         for (const Neighbourhood& part : parts) {
             const int64_t place = offset.back(), group = int64_t(group_type.size()), edge = int64_t(neighbour.size());
@@ -52,16 +52,14 @@ struct Union {
             for (int64_t end : part.edge_end) group_ptr.push_back(edge + end);
             for (int32_t other : part.neighbour) neighbour.push_back(int32_t(place + other));
             offset.push_back(place + int64_t(part.node.size()));
-            inside.push_back(part.inside);
         }
     }
 };
 
-using Arrays = std::tuple<Out<int64_t>, Out<int64_t>, Out<int64_t>, Out<int64_t>, Out<int32_t>, Out<int64_t>, Out<int32_t>>;
+using Arrays = std::tuple<Out<int64_t>, Out<int64_t>, Out<int64_t>, Out<int32_t>, Out<int64_t>, Out<int32_t>>;
 
 Arrays grow(In<int64_t> node_ptr, In<int32_t> group_type, In<int64_t> group_ptr, In<int32_t> neighbour, In<int32_t> inverse,
-            In<int64_t> start, In<double> weight, In<int64_t> start_ptr, int64_t triples, double restart, int64_t rim,
-            int threads) {
+            In<int64_t> start, In<double> weight, In<int64_t> start_ptr, int64_t triples, double restart, int threads) {
     const int64_t nodes = int64_t(node_ptr.size()) - 1, groups = int64_t(group_type.size()),
                   queries = int64_t(start_ptr.size()) - 1;
     if (nodes < 0 || queries < 0 || int64_t(group_ptr.size()) != groups + 1 || start.size() != weight.size())
@@ -74,7 +72,7 @@ Arrays grow(In<int64_t> node_ptr, In<int32_t> group_type, In<int64_t> group_ptr,
         if (start.data()[i] < 0 || start.data()[i] >= nodes) throw nb::value_error("a start is no node of the graph");
     const Graph graph{
         nodes, int64_t(inverse.size()), node_ptr.data(), group_type.data(), group_ptr.data(), neighbour.data(), inverse.data()};
-    const Growth growth{triples, restart, rim};
+    const Growth growth{triples, restart};
     std::unique_ptr<Union> all;
     {
         nb::gil_scoped_release release;
@@ -97,10 +95,9 @@ Arrays grow(In<int64_t> node_ptr, In<int32_t> group_type, In<int64_t> group_ptr,
         if (failure) std::rethrow_exception(failure);
         all = std::make_unique<Union>(parts);
     }
-    return {handed_over(std::move(all->offset)),     handed_over(std::move(all->inside)),
-            handed_over(std::move(all->entity)),     handed_over(std::move(all->node_ptr)),
-            handed_over(std::move(all->group_type)), handed_over(std::move(all->group_ptr)),
-            handed_over(std::move(all->neighbour))};
+    return {handed_over(std::move(all->offset)),    handed_over(std::move(all->entity)),
+            handed_over(std::move(all->node_ptr)),  handed_over(std::move(all->group_type)),
+            handed_over(std::move(all->group_ptr)), handed_over(std::move(all->neighbour))};
 }
 
 }  // namespace

@@ -20,14 +20,13 @@ def random_edges(rng: np.random.Generator, num_nodes: int, num_triples: int, num
     return Edges.of_triples(triples, num_nodes, num_relations)
 
 
-def plainly(edges: Edges, starts: Starts, triples: int, restart: float, rim: int) -> Neighbourhoods:
+def plainly(edges: Edges, starts: Starts, triples: int, restart: float) -> Neighbourhoods:
     weight_S = torch.ones(len(starts.node_S)).double() if starts.weight_S is None else starts.weight_S.double()
-    return grow_plain(edges, starts.node_S, weight_S, starts.offset_B1, triples, restart, rim)
+    return grow_plain(edges, starts.node_S, weight_S, starts.offset_B1, triples, restart)
 
 
 def assert_same(found: Neighbourhoods, expected: Neighbourhoods) -> None:
     assert found.offset_B1.tolist() == expected.offset_B1.tolist()
-    assert found.inside_B.tolist() == expected.inside_B.tolist()
     assert found.entity_N.tolist() == expected.entity_N.tolist()
     for name in ("node_ptr", "group_type", "group_ptr", "neighbour", "inverse"):
         assert torch.equal(getattr(found.edges, name), getattr(expected.edges, name)), name
@@ -47,18 +46,16 @@ def test_the_native_routine_does_what_the_definition_says(seed: int) -> None:
     )
     for triples in (1, 7, 60, 5000):  # a small budget makes hubs of most nodes
         restart = float(rng.choice([0.1, 0.15, 0.5]))
-        for rim in (0, 5, 1000):
-            found = grow(edges, starts, triples, restart, rim)
-            assert_same(found, plainly(edges, starts, triples, restart, rim))
+        assert_same(grow(edges, starts, triples, restart), plainly(edges, starts, triples, restart))
 
 
 @needs_native
 def test_several_threads_find_the_same_neighbourhoods_as_one() -> None:
     edges = random_edges(np.random.default_rng(0), 300, 2000, 4, 2)
-    alone = grow(edges, torch.arange(40), 50, rim=25)
+    alone = grow(edges, torch.arange(40), 50)
     torch.set_num_threads(2)
     try:
-        assert_same(grow(edges, torch.arange(40), 50, rim=25), alone)
+        assert_same(grow(edges, torch.arange(40), 50), alone)
     finally:
         torch.set_num_threads(1)
 
@@ -75,35 +72,6 @@ def test_a_neighbourhood_has_all_facts_among_its_entities_and_no_more_than_asked
         found = torch.stack((entity[at], kind, entity[other]), 1).tolist()
         assert sorted(found) == sorted(torch.stack((node, type_, neighbour), 1)[inside].tolist())
         assert small.num_edges <= 2 * triples or small.num_nodes == 1
-
-
-@pytest.mark.parametrize("rim", [3, 1000])
-def test_the_rim_is_one_fact_of_each_entity_and_relation_that_leads_out(rim: int) -> None:
-    edges = random_edges(np.random.default_rng(1), 60, 400, 3, 2)
-    hoods, without = grow(edges, torch.tensor([5, 50]), 30, rim=rim), grow(edges, torch.tensor([5, 50]), 30)
-    assert torch.equal(hoods.entity_N[hoods.is_inside_N], without.entity_N)
-    assert torch.equal(hoods.inside_B, without.offset_B1.diff())
-    node, type_, neighbour = edges.slice(0, edges.num_edges)
-    for b, (small, bare) in enumerate(zip(hoods.split(), without.split(), strict=True)):
-        entity, inside = hoods.entity_N[hoods.offset_B1[b] : hoods.offset_B1[b + 1]], int(hoods.inside_B[b])
-        assert len(entity.unique()) == len(entity) > inside  # an entity that two others lead to stands there once
-        at, kind, other = small.slice(0, small.num_edges)
-        assert bool(small.has(other, edges.inverse[kind].long(), at).all())
-        assert bool(edges.has(entity[at], kind, entity[other]).all())
-        assert small.num_edges == bare.num_edges + 2 * int(((at < inside) & (other >= inside)).sum())
-        out = (at < inside) & (other >= inside)
-        kept = torch.stack((entity[at[out]], kind[out]), 1).tolist()
-        leads_out = torch.isin(node, entity[:inside]) & ~torch.isin(neighbour, entity[:inside])
-        every = {(int(u), int(r)) for u, r in zip(node[leads_out], type_[leads_out], strict=True)}
-        assert len(kept) == len({tuple(pair) for pair in kept}) == min(rim, len(every))
-        assert {tuple(pair) for pair in kept} <= every
-
-
-def test_a_start_that_stands_on_the_rim_has_no_place() -> None:
-    edges = Edges.of_triples(np.array([[0, 0, 1], [1, 0, 2], [2, 0, 3]]), 4, 1)
-    hoods = grow(edges, torch.tensor([0]), 1, rim=10)
-    assert (hoods.entity_N.tolist(), hoods.inside_B.tolist()) == ([0, 1, 2], [2])
-    assert hoods.places(torch.tensor([0, 0]), torch.tensor([1, 2])).tolist() == [1, -1]
 
 
 def test_the_start_comes_first_and_the_nearest_before_the_far() -> None:
@@ -152,7 +120,7 @@ def test_edges_on_disk_do_as_well(tmp_path: Path) -> None:
         np.save(tmp_path / f"{name}.npy", getattr(edges, name).numpy())
         on_disk[name] = torch.from_numpy(np.load(tmp_path / f"{name}.npy", mmap_mode="c"))
     mapped = Edges(edges.num_nodes, edges.num_types, **on_disk)
-    assert_same(grow(mapped, torch.arange(10), 30, rim=20), grow(edges, torch.arange(10), 30, rim=20))
+    assert_same(grow(mapped, torch.arange(10), 30), grow(edges, torch.arange(10), 30))
 
 
 @needs_native

@@ -38,10 +38,9 @@ class Standing(NamedTuple):
 
 
 class Neighbourhood(NamedTuple):
-    """What a local answer is computed on: so many triples at most, and so many on its rim; the rest is background."""
+    """What a local answer is computed on: so many triples at most; the rest is background."""
 
     triples: int
-    rim: int
     background: Background
 
 
@@ -65,14 +64,12 @@ class Asked:
         self._device, self._neighbourhood = relations.state_URQ.device, neighbourhood
         self._entity_M: Tensor | None = None  # of each node, where the edges are those of a neighbourhood
         self._place: dict[int, int] | None = None
-        self._num_inside = kg.num_entities  # nodes from here on stand on the rim of the neighbourhood
         if neighbourhood is None:
             edges = backend_of(self._device).upload(kg.edges)  # sent there once: facts are taken out on the device
         else:
-            hood = grow(kg.edges, torch.tensor([fact[0]]), neighbourhood.triples, rim=neighbourhood.rim)
+            hood = grow(kg.edges, torch.tensor([fact[0]]), neighbourhood.triples)
             edges, self._entity_M = hood.edges.to(self._device), hood.entity_N
             self._place = {entity: place for place, entity in enumerate(hood.entity_N.tolist())}
-            self._num_inside = int(hood.inside_B[0])
         known = kg.answers(fact[0], fact[1])
         # Nobody that the answer is not ranked against: known answers, and what predict would not show.
         less = known if rivals_less is None else torch.cat((known, rivals_less)).unique()
@@ -86,8 +83,8 @@ class Asked:
 
     @property
     def is_outside(self) -> bool:
-        """Whether the answer is not in the neighbourhood, or on its rim only: then no path leads to its score."""
-        return self._place is not None and self._place.get(self.fact[2], self._num_inside) >= self._num_inside
+        """Whether the answer is not in the neighbourhood, so that no path leads to it."""
+        return self._place is not None and self.fact[2] not in self._place
 
     def without(self, triples: Iterable[Triple]) -> Standing:
         """How the answer stands when these facts are gone too."""
@@ -141,9 +138,7 @@ class Asked:
         near = self._neighbourhood
         if near is None or self._entity_M is None:
             return WholeAnswers(score_N, weight_NK)
-        own = slice(self._num_inside)
-        weight_MK = None if weight_NK is None else weight_NK[own]
-        return LocalAnswers(near.triples, self._entity_M[own], score_N[own], weight_MK, near.background)
+        return LocalAnswers(near.triples, self._entity_M, score_N, weight_NK, near.background)
 
     def _node(self, entity: int) -> int:
         return entity if self._place is None else self._place[entity]

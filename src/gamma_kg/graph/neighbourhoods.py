@@ -5,10 +5,6 @@ chance. Where it is most often is near (personalised PageRank, computed by forwa
 The nearest entities come in, one after the other, until the facts among them are as many as were asked for. The
 budget is in facts, since these cost time, and since 2,000 entities are 50,000 facts of one graph and 2,500 of another.
 
-An entity at the rim loses facts, and with them a part of what it is. So of each entity and relation one edge that leads
-out can be kept. The entity at its other end stands on the rim: it has no edges there but such ones, and no room of its
-own in the neighbourhood.
-
 This file is the definition. The native routine (src/csrc/neighbourhood.cpp) does the same in the same order.
 """
 
@@ -18,7 +14,6 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -35,25 +30,16 @@ ROUNDS = 64
 class Neighbourhoods:
     """B small graphs side by side as one graph: nodes are places in it, edge types those of the whole graph.
 
-    The nodes of query b are offset[b] .. offset[b + 1], the nearest first, and after the inside[b] that came in those
-    on the rim.
+    The nodes of query b are offset[b] .. offset[b + 1], the nearest first.
     """
 
     edges: Edges
     offset_B1: Tensor  # int64 [B + 1]
-    inside_B: Tensor  # int64
     entity_N: Tensor  # int64: which node of the whole graph each one is
 
     def __len__(self) -> int:
         """How many queries there are."""
         return len(self.offset_B1) - 1
-
-    @cached_property
-    def is_inside_N(self) -> Tensor:
-        """Which nodes are in the neighbourhood, and not on its rim."""
-        count_B = self.offset_B1.diff()
-        own_N = torch.arange(len(self.entity_N)) - torch.repeat_interleave(self.offset_B1[:-1], count_B)
-        return own_N < torch.repeat_interleave(self.inside_B, count_B)
 
     def split(self) -> Iterator[Edges]:
         """Each neighbourhood as a graph of its own."""
@@ -72,7 +58,7 @@ class Neighbourhoods:
             )
 
     def places(self, query_S: Tensor, entity_S: Tensor) -> Tensor:
-        """Where entities stand in the neighbourhoods of the given queries; -1: not in there, or on the rim only."""
+        """Where entities stand in the neighbourhoods of the given queries; -1: not in there."""
         owner_N = torch.repeat_interleave(torch.arange(len(self)), self.offset_B1.diff())
         span = int(max(self.entity_N.max(), entity_S.max())) + 1 if len(self.entity_N) and len(entity_S) else 1
         key_N, order_N = (owner_N * span + self.entity_N).sort()
@@ -80,8 +66,7 @@ class Neighbourhoods:
             return torch.full_like(entity_S, -1)
         wanted_S = query_S * span + entity_S
         at_S = torch.searchsorted(key_N, wanted_S).clamp(max=len(key_N) - 1)
-        place_S = order_N[at_S]
-        return torch.where((key_N[at_S] == wanted_S) & self.is_inside_N[place_S], place_S, -1)
+        return torch.where(key_N[at_S] == wanted_S, order_N[at_S], -1)
 
     def __repr__(self) -> str:
         return f"Neighbourhoods({len(self)} queries, {len(self.entity_N)} entities, {self.edges.num_edges} edges)"
@@ -91,40 +76,27 @@ Found = list[tuple[int, int, int]]  # edges (place, type, place)
 
 
 def grow_plain(
-    edges: Edges,
-    node_S: Tensor,
-    weight_S: Tensor,
-    offset_B1: Tensor,
-    triples: int,
-    restart: float = RESTART,
-    rim: int = 0,
+    edges: Edges, node_S: Tensor, weight_S: Tensor, offset_B1: Tensor, triples: int, restart: float = RESTART
 ) -> Neighbourhoods:
-    """The neighbourhood of each query, with at most `triples` facts, around its weighted starts.
-
-    At most `rim` further facts lead out of it.
-    """
+    """The neighbourhood of each query, with at most `triples` facts, around its weighted starts."""
     entity: list[int] = []
     found: Found = []
-    offset, inside = [0], []
+    offset = [0]
     for first, last in zip(offset_B1[:-1].tolist(), offset_B1[1:].tolist(), strict=True):
-        growth = _Growth(edges, triples, restart)
-        near, among = growth.grow(node_S[first:last].tolist(), weight_S[first:last].tolist())
-        beyond, leading_out = growth.rim(near, rim)
-        found.extend((offset[-1] + at, type_, offset[-1] + other) for at, type_, other in among + leading_out)
-        entity.extend(near + beyond)
+        near, inside = _Growth(edges, triples, restart).grow(node_S[first:last].tolist(), weight_S[first:last].tolist())
+        found.extend((offset[-1] + at, type_, offset[-1] + other) for at, type_, other in inside)
+        entity.extend(near)
         offset.append(len(entity))
-        inside.append(len(near))
     node, type_, neighbour = np.array(found, dtype=np.int64).reshape(-1, 3).T
     return Neighbourhoods(
         Edges.build(node, type_, neighbour, len(entity), edges.inverse.numpy()),
         torch.tensor(offset),
-        torch.tensor(inside, dtype=torch.long),
         torch.tensor(entity, dtype=torch.long),
     )
 
 
 class _Growth:
-    """One query: the walk, then who comes in, then what of the rim is kept."""
+    """One query: the walk, then who comes in."""
 
     def __init__(self, edges: Edges, triples: int, restart: float) -> None:
         self.node_ptr, self.group_ptr = edges.node_ptr.numpy(), edges.group_ptr.numpy()
@@ -156,22 +128,6 @@ class _Growth:
                 break
             found += more
         return list(place), found
-
-    def rim(self, near: list[int], most: int) -> tuple[list[int], Found]:
-        """Of each node and type, the nearest first, the first edge that leads out: the nodes it leads to, and edges."""
-        place = {node: at for at, node in enumerate(near)}
-        beyond: dict[int, int] = {}
-        found: Found = []
-        for node, at in place.items():
-            for group in range(self.node_ptr[node], self.node_ptr[node + 1]):
-                type_ = int(self.group_type[group])
-                others = self.neighbour[self.group_ptr[group] : self.group_ptr[group + 1]].tolist()
-                other = next((other for other in others if other not in place), None)
-                if other is None or len(found) == 2 * most:
-                    continue
-                there = beyond.setdefault(other, len(place) + len(beyond))
-                found += [(at, type_, there), (there, self.inverse[type_], at)]
-        return list(beyond), found
 
     def _walk(self) -> None:
         """Push whoever has a residual of at least `least` per edge; less and less, until there are edges enough."""

@@ -12,10 +12,9 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import native
 
 
-def grow(edges: Edges, starts: Starts | Tensor, triples: int, restart: float = RESTART, rim: int = 0) -> Neighbourhoods:
+def grow(edges: Edges, starts: Starts | Tensor, triples: int, restart: float = RESTART) -> Neighbourhoods:
     """The neighbourhood of each start, with at most `triples` facts. A tensor of nodes are single starts.
 
-    At most `rim` further facts lead out of it, one of each entity and relation, to entities on its rim.
     The work is that of what is visited, whatever the size of the graph, whose arrays may lie on disk.
     """
     if triples < 1:
@@ -30,15 +29,15 @@ def grow(edges: Edges, starts: Starts | Tensor, triples: int, restart: float = R
     offset_B1 = starts.offset_B1.cpu().contiguous()
     module = native.module()
     if module is None:
-        return grow_plain(edges, node_S, weight_S, offset_B1, triples, restart, rim)
+        return grow_plain(edges, node_S, weight_S, offset_B1, triples, restart)
     arrays = (edges.node_ptr, edges.group_type, edges.group_ptr, edges.neighbour, edges.inverse)
     try:
         starting = (node_S, weight_S, offset_B1)
         grown = module.grow(
-            *(array.numpy() for array in (*arrays, *starting)), triples, restart, rim, torch.get_num_threads()
+            *(array.numpy() for array in (*arrays, *starting)), triples, restart, torch.get_num_threads()
         )
     except module.DamagedGraph as error:
         raise DataError(f"{edges!r} is damaged: {error}; make it again from its facts") from None
-    offset, count, entity, node_ptr, group_type, group_ptr, neighbour = (torch.from_numpy(array) for array in grown)
+    offset, entity, node_ptr, group_type, group_ptr, neighbour = (torch.from_numpy(array) for array in grown)
     inside = Edges(len(entity), edges.num_types, node_ptr, group_type, group_ptr, neighbour, edges.inverse)
-    return Neighbourhoods(inside, offset, count, entity)
+    return Neighbourhoods(inside, offset, entity)

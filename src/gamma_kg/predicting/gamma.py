@@ -31,7 +31,7 @@ from gamma_kg.predicting.home import warn_if_elsewhere
 from gamma_kg.predicting.inference import RelationCache, ScoreBatch, relation_states, score_batches
 from gamma_kg.predicting.local import local_batches
 from gamma_kg.predicting.predictor import Predictor
-from gamma_kg.predicting.switch import Local, local_triples, rim_of
+from gamma_kg.predicting.switch import Local, local_triples
 from gamma_kg.predicting.weights import load_weights_of
 from gamma_kg.rules import rules_of
 from gamma_kg.rules.reasons import ReasonFinder
@@ -192,7 +192,7 @@ class Gamma(Predictor):
             if triples is None:
                 return None
             background = self._backgrounds.of(model, kg, relation_id, self._cache, memory_bytes)
-            return Neighbourhood(triples, rim_of(triples), background)
+            return Neighbourhood(triples, background)
 
         fact = kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail)
         without = list(without)

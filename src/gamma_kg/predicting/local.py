@@ -3,7 +3,7 @@
     start → neighbourhood (kernels/growth.py) → scores of its entities, with relation states from the whole graph
     all other entities → the background of the relation (predicting/background.py)
 
-B queries of a batch, Q queries asked for, N nodes of all neighbourhoods together, M of them inside.
+B queries of a batch, Q queries asked for, N entities of all neighbourhoods together.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from gamma_kg.predicting.inference import (
     relation_states,
     require_finite,
 )
-from gamma_kg.predicting.switch import rim_of
 
 LARGEST_BATCH = 64
 
@@ -60,18 +59,15 @@ def local_batches(
             relation_B = relation_Q[part.first]
             asked = relation_B.unique().tolist()
             of_relation = backgrounds.of_all(model, kg, asked, cache, memory_bytes, on_asked=on_asked)
-            hoods = grow(kg.edges, starts.select(part.first), triples, rim=rim_of(triples))
+            hoods = grow(kg.edges, starts.select(part.first), triples)
             relations = relation_states(model, kg, relation_B, cache, memory_bytes, on_asked=on_asked)
             scores = score_neighbourhoods(model, hoods, relations, starts.select(part.first), relation_B)
             if not bool(scores.score_BC.isfinite().all()):
-                finite_B1 = torch.stack([own.sum()[None] for own in scores.score_BC.split(hoods.inside_B.tolist())])
+                finite_B1 = torch.stack(
+                    [own.sum()[None] for own in scores.score_BC.split(hoods.offset_B1.diff().tolist())]
+                )
                 require_finite(kg, finite_B1, starts.select(part.first), relation_B)
-            entity_M, end_B = hoods.entity_N[hoods.is_inside_N], hoods.inside_B.cumsum(0)
-            own_B = map(slice, (end_B - hoods.inside_B).tolist(), end_B.tolist())
-            found = [
-                _answers(entity_M, scores, own, triples, of_relation[relation])
-                for own, relation in zip(own_B, relation_B.tolist(), strict=True)
-            ]
+            found = [_answers(hoods, scores, b, triples, of_relation[r]) for b, r in enumerate(relation_B.tolist())]
             yield ScoreBatch(part.query, part.row, found)
     finally:
         if was_training:
@@ -81,11 +77,7 @@ def local_batches(
 def score_neighbourhoods(
     model: GammaModel, hoods: Neighbourhoods, relations: RelationStates, starts: Starts, relation_B: Tensor
 ) -> Scores:
-    """Scores (M,) and branch weights (M, K) of the entities that came in, one query's after the other's.
-
-    What is on a rim has lost all but a few of its edges: the background knows more of it. `starts` are given by the
-    numbers of the whole graph.
-    """
+    """Scores (N,) and branch weights (N, K) of all entities in there; `starts` by the numbers of the whole graph."""
     device = model.score.out.weight.device
     place_S = hoods.places(starts.query_S, starts.node_S)
     is_inside = place_S >= 0  # of very many starts some may have found no room
@@ -99,14 +91,13 @@ def score_neighbourhoods(
         inside.to(device),
         relation_B.to(device),
     )
-    weight_NK = scores.weight_BCK
-    own = hoods.is_inside_N
-    return Scores(scores.score_BC.cpu()[own], None if weight_NK is None else weight_NK.cpu()[own])
+    return Scores(scores.score_BC.cpu(), None if scores.weight_BCK is None else scores.weight_BCK.cpu())
 
 
-def _answers(entity_M: Tensor, scores: Scores, own: slice, triples: int, background: Background) -> LocalAnswers:
+def _answers(hoods: Neighbourhoods, scores: Scores, b: int, triples: int, background: Background) -> LocalAnswers:
+    own = slice(int(hoods.offset_B1[b]), int(hoods.offset_B1[b + 1]))
     weight_MK = None if scores.weight_BCK is None else scores.weight_BCK[own]
-    return LocalAnswers(triples, entity_M[own], scores.score_BC[own], weight_MK, background)
+    return LocalAnswers(triples, hoods.entity_N[own], scores.score_BC[own], weight_MK, background)
 
 
 def _batch_size(model: GammaModel, triples: int, memory: int) -> int:

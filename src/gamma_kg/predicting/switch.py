@@ -12,8 +12,6 @@ Local = Literal["auto", "off"] | int | str  # a number, also as text, is a budge
 # docs/local.md has the measurements behind these. A dense graph needs more triples for as many entities.
 TRIPLES_PER_DEGREE = 400
 LEAST_TRIPLES, MOST_TRIPLES = 8_000, 16_000
-# Facts that lead out of a neighbourhood and are kept, one of each entity and relation: so many for each of its own.
-RIM_SHARE = 0.0
 # A layer's work on the whole graph, in edges; an entity costs about as much as so many edges (src/csrc/graph.h).
 CHEAP_WORK = 1_000_000
 ENTITY_WORK = 90
@@ -49,21 +47,9 @@ def budget_of(num_entities: int, num_triples: int) -> int:
     return min(max(wanted, LEAST_TRIPLES), MOST_TRIPLES)
 
 
-def rim_of(triples: int) -> int:
-    """How many facts on the rim a neighbourhood of so many triples keeps at most."""
-    return round(RIM_SHARE * triples)
-
-
-def rules() -> list[float]:
+def rules() -> list[int]:
     """All that decides what "auto" means: results of other rules are not the same."""
-    return [
-        TRIPLES_PER_DEGREE,
-        LEAST_TRIPLES,
-        MOST_TRIPLES,
-        CHEAP_WORK,
-        ENTITY_WORK,
-        *([RIM_SHARE] if RIM_SHARE else []),
-    ]
+    return [TRIPLES_PER_DEGREE, LEAST_TRIPLES, MOST_TRIPLES, CHEAP_WORK, ENTITY_WORK]
 
 
 def said(triples: int | None) -> Local:
