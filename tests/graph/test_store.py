@@ -158,7 +158,7 @@ def files_no_larger_than(size: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("size", [10, 200, 600])
 def test_a_full_disk_leaves_the_old_store_whole(facts: Path, store: Path, size: int) -> None:
-    with pytest.raises(DataError, match="can't"), files_no_larger_than(size):
+    with pytest.raises(DataError, match=r"can't write .*: (File too large|.*Os)"), files_no_larger_than(size):
         index_files([facts.with_name("more.tsv")], store, append=True)
     verify_store(store)
     assert_same(KnowledgeGraph.open(store), KnowledgeGraph.from_file(facts))

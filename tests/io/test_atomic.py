@@ -29,7 +29,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
         temporary.write_text("half")
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(DataError, match="No space left"):
+    with pytest.raises(DataError, match="No space left on device; make room"):
         write_whole(path, fail)
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["file.txt"]
 

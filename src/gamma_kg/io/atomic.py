@@ -7,6 +7,7 @@ A process that was killed while it wrote leaves the temporary file; the next wri
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from gamma_kg.errors import DataError, GammaError
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def temporary_name(path: Path) -> Path:
@@ -89,7 +92,8 @@ def write_text(path: str | Path, text: str, *, error: type[GammaError] = DataErr
 
 def cannot_write(path: Path, found: OSError, error: type[GammaError] = DataError) -> GammaError:
     """The one sentence for a file that can't be written."""
-    return error(f"can't write {path}: {found.strerror or found}")
+    what_to_do = "; make room there or write elsewhere, and run it again" if found.errno in FULL else ""
+    return error(f"can't write {path}: {found.strerror or found}{what_to_do}")
 
 
 def _host() -> str:

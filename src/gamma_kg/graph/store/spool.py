@@ -104,7 +104,7 @@ class Spool(TripleEncoder):
                 with disk_errors(files[kind]):
                     left.write_parquet(files[kind], compression="lz4", statistics=False)
             with disk_errors(path):
-                np.ascontiguousarray(kept, dtype="<i4").tofile(path)
+                path.write_bytes(_bytes(kept))
             self.num_triples -= len(triples) - len(kept)
 
     def _numbered(self, names: pl.Series, kind: str) -> NDArray[np.int32]:
@@ -134,9 +134,14 @@ class Spool(TripleEncoder):
         count = 0
         with disk_errors(path), path.open("wb") as file:
             for block in blocks:
-                np.ascontiguousarray(block, dtype="<i4").tofile(file)
+                file.write(_bytes(block))
                 count += len(block)
         return count
+
+
+def _bytes(triples: NDArray[np.integer]) -> memoryview:
+    """For a file; numpy's own way to write tells of a full disk in words that say nothing of it."""
+    return np.ascontiguousarray(triples, dtype="<i4").ravel().view(np.uint8).data
 
 
 @contextmanager

@@ -36,7 +36,10 @@ def graph_of(edges: EdgeGroups) -> Any:
     if found is None:
         found = graph_at(_arrays(edges))
         if not loaded().is_sound(found, edges.num_groups, edges.num_edges):
-            raise DataError(f"{edges!r}: pointers or ids are out of range")
+            raise DataError(
+                f"{edges!r} is damaged: pointers or ids are out of range; make it again from its facts "
+                "(`gamma index G.gamma --verify` names the array of a store)"
+            )
         _graphs[edges] = found
     return found
 
