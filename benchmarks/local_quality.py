@@ -12,11 +12,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gamma_kg.data.benchmark import load_benchmark
 from gamma_kg.evaluation.benchmark import EvaluationOptions, evaluate_benchmark
 from gamma_kg.evaluation.store import read_result
 from gamma_kg.predicting.models import NamedModel, resolve_model
-from gamma_kg.predicting.switch import budget_of
+from gamma_kg.predicting.switch import budget_of, triples_for
 
 
 def main() -> None:
@@ -48,19 +51,33 @@ def rank(name: str, model: NamedModel, given: argparse.Namespace) -> tuple[float
 
 
 def show(out: Path) -> None:
-    """A table of all sets that are ranked both ways."""
-    print("| set | triples ranked | neighbourhood | local | whole | difference |\n|---|---|---|---|---|---|")
-    differences = []
+    """A table of all sets that are ranked both ways; ± is the standard error of the difference over triples."""
+    print(
+        "| set | triples ranked | neighbourhood | local | whole | difference | ± | what `auto` gives |\n"
+        "|---|---|---|---|---|---|---|---|"
+    )
+    differences, by_itself = [], []
     for path in sorted(out.glob("*.local*.json")):
         beside = out / path.name.replace(".local", "")
         if not beside.is_file():
             continue
         near, whole = read_result(path), read_result(beside)
-        differences.append(near["mrr"] - whole["mrr"])
+        gain = reciprocal_ranks(path) - reciprocal_ranks(beside)
+        is_whole = triples_for(near["graph"]["entities"], near["graph"]["triples"], "auto") is None
+        differences.append(gain.mean())
+        by_itself.append(0.0 if is_whole else gain.mean())
         cells = [near["dataset"], f"{near['triples']:,}", f"{near['local']:,}", f"{near['mrr']:.4f}"]
-        print(f"| {' | '.join(cells)} | {whole['mrr']:.4f} | {differences[-1]:+.4f} |")
+        cells += [f"{whole['mrr']:.4f}", f"{gain.mean():+.4f}", f"{gain.std() / len(gain) ** 0.5:.3f}"]
+        print(f"| {' | '.join(cells)} | {'0 (whole)' if is_whole else f'{by_itself[-1]:+.4f}'} |", flush=True)
     if differences:
-        print(f"| mean | | | | | {sum(differences) / len(differences):+.4f} |")
+        print(f"| mean | | | | | {np.mean(differences):+.4f} | | {np.mean(by_itself):+.4f} |")
+
+
+def reciprocal_ranks(result: Path) -> NDArray[np.float64]:
+    """Of each triple, the mean of both directions; a tie counts against the model."""
+    with np.load(result.parent / "ranks" / f"{result.stem}.npz") as ranks:
+        each: NDArray[np.float64] = 1 / (1.0 + ranks["above"] + ranks["tied"])
+    return each.reshape(2, -1).mean(axis=0)
 
 
 if __name__ == "__main__":

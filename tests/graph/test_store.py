@@ -232,7 +232,7 @@ names_of = st.lists(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(names_of, names_of)
 def test_every_name_has_its_id_and_no_other_name_has_one(
     tmp_path_factory: pytest.TempPathFactory, names: list[str], others: list[str]
@@ -257,7 +257,7 @@ def test_an_unknown_name_of_a_store_suggests_the_nearest(store: Path) -> None:
         names.id("ZÜRICH", exact=True)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 40))
 def test_edges_sorted_in_parts_are_those_sorted_at_once(
     tmp_path_factory: pytest.TempPathFactory, seed: int, num_nodes: int, per_part: int

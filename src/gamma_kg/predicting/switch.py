@@ -9,9 +9,10 @@ from gamma_kg.graph.graph import KnowledgeGraph
 
 Local = Literal["auto", "off"] | int | str  # a number, also as text, is a budget in triples
 
-# docs/local.md has the measurements behind these. A dense graph needs more triples for as many entities.
-TRIPLES_PER_DEGREE = 400
-LEAST_TRIPLES, MOST_TRIPLES = 8_000, 16_000
+# docs/local.md has the measurements behind these. In a graph that is twice as dense an entity has twice the triples and
+# twice as many others near it: so the budget goes with the square of the average degree.
+TRIPLES_PER_SQUARE = 20
+LEAST_TRIPLES, MOST_TRIPLES = 8_000, 22_000
 # A layer's work on the whole graph, in edges; an entity costs about as much as so many edges (src/csrc/graph.h).
 CHEAP_WORK = 1_000_000
 ENTITY_WORK = 90
@@ -43,13 +44,14 @@ def triples_for(num_entities: int, num_triples: int, local: Local) -> int | None
 
 def budget_of(num_entities: int, num_triples: int) -> int:
     """The triples of a neighbourhood in a graph of this density."""
-    wanted = TRIPLES_PER_DEGREE * 2 * num_triples // max(num_entities, 1)
+    degree = 2 * num_triples / max(num_entities, 1)
+    wanted = int(TRIPLES_PER_SQUARE * degree**2)
     return min(max(wanted, LEAST_TRIPLES), MOST_TRIPLES)
 
 
 def rules() -> list[int]:
     """All that decides what "auto" means: results of other rules are not the same."""
-    return [TRIPLES_PER_DEGREE, LEAST_TRIPLES, MOST_TRIPLES, CHEAP_WORK, ENTITY_WORK]
+    return [TRIPLES_PER_SQUARE, LEAST_TRIPLES, MOST_TRIPLES, CHEAP_WORK, ENTITY_WORK]
 
 
 def said(triples: int | None) -> Local:
