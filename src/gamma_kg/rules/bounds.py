@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 # One-sided 95 %: each verdict needs one side of the interval only.
 Z = 1.645
+# Where a thing never happens, so small a share of exceptions is a slip of whoever wrote the facts.
+MAX_SLIPS = 0.001
 
 
 def at_least(count: ArrayLike, of: ArrayLike) -> NDArray[np.float64]:

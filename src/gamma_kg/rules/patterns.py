@@ -22,13 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from gamma_kg.rules.bounds import at_least, at_most
+from gamma_kg.rules.bounds import MAX_SLIPS, at_least, at_most
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-# "Never": the exceptions seen are slips (this share of the facts at most), and the bound leaves no room for more.
-MAX_SLIPS = 0.002
+# "Never": the exceptions seen are slips (MAX_SLIPS), and the bound leaves no room for more.
 MAX_REVERSED = 0.02
 MAX_CYCLIC = 0.04
 MAX_SEVERAL = 0.01

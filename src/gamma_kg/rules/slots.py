@@ -20,7 +20,7 @@ from scipy import sparse
 
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import both_ways, direct_of, inverse_of
-from gamma_kg.rules.bounds import at_most
+from gamma_kg.rules.bounds import MAX_SLIPS, at_most
 
 # A candidate that has never been seen in a slot may fill it if the slot fits it at least this well.
 MIN_FIT = 0.2
@@ -31,7 +31,7 @@ GUESS = 0.2
 # A role rules a slot out if next to none of those who play it fill the slot, and if it is far rarer among the
 # slot's fillers than among all entities: that a rare slot is seldom filled says nothing.
 MAX_SHARED_ROLE = 0.01
-MAX_LIFT = 0.1
+MAX_LIFT = 0.05
 # So many queries of other relations, if there are any, come between two of the same.
 REST = 2
 CACHED_BYTES = 1 << 28
@@ -133,7 +133,7 @@ class Slots:
 def excludes(slot: int, both: FloatArray, fillers: FloatArray, num_entities: int) -> NDArray[np.bool_]:
     """Which slots rule this one out, (S,), if so many of their fillers fill `both`."""
     usual = fillers / max(num_entities, 1)
-    found = at_most(both, fillers) <= MAX_SHARED_ROLE
+    found = (both <= MAX_SLIPS * fillers) & (at_most(both, fillers) <= MAX_SHARED_ROLE)
     found &= at_most(both, np.full_like(both, fillers[slot])) <= MAX_LIFT * usual
     found[slot] = False
     return found
