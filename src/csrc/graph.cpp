@@ -40,6 +40,8 @@ Cut cut_at(const Graph& graph, int64_t node_cost, int64_t wanted, int64_t share)
 
 }  // namespace
 
+int64_t layer_node_cost(int64_t channels) { return kNodeCost + channels * 4 / 3; }
+
 void cut_evenly(const Graph& graph, int64_t node_cost, int64_t parts, Cut* cuts) {
     int64_t total = work(graph, graph.num_nodes, node_cost), share = std::max<int64_t>(total / parts, 1);
     cuts[0] = {0, 0, 0};

@@ -29,7 +29,7 @@ struct Cut {
 // What a node costs beside its edges, in edges: in propagation its row is begun and written, in a layer the linear map
 // (two squares of the channels, at two vectors a cycle) comes on top.
 constexpr int64_t kNodeCost = 4;
-constexpr int64_t layer_node_cost(int64_t channels) { return kNodeCost + channels * 4 / 3; }
+int64_t layer_node_cost(int64_t channels);
 
 // The cuts 0 .. parts of the graph; the array must hold parts + 1.
 void cut_evenly(const Graph& graph, int64_t node_cost, int64_t parts, Cut* cuts);

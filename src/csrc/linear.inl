@@ -131,7 +131,7 @@ GAMMA_INLINE T sum_squares(const T* y, int64_t channels) {
     return rest;
 }
 
-// A number that is not one stays so: a diverged model must not pass for a finite one.
+// NaN stays NaN: a diverged model must not pass for a finite one.
 template <class V>
 GAMMA_INLINE V positive_part(V v) {
     return v < V{} ? V{} : v;

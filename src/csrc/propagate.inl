@@ -1,7 +1,7 @@
 // Propagation, forward and backward. Included once per instruction set (see simd.h).
 //
 // A node owns groups of edges with one type. The rows of a group are summed first and multiplied by the relation once:
-// the products are bilinear (MODEL.md §5). All sums of a row stay in registers; a row wider than that is done in chunks.
+// the products are bilinear (docs/model.md §5). All sums of a row stay in registers; a row wider than that is done in chunks.
 #pragma once
 #include "kernels.h"
 #include "simd.h"

@@ -1,4 +1,4 @@
-// Attention over branches and the score (MODEL.md §6) of a block of entities while it is in cache.
+// Attention over branches and the score (docs/model.md §6) of a block of entities while it is in cache.
 #pragma once
 #include "linear.inl"
 #include "memory.inl"

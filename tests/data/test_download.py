@@ -7,7 +7,7 @@ import pytest
 from gamma_kg.data import download
 from gamma_kg.data.benchmark import RECORD, file_sha256, load_benchmark
 from gamma_kg.data.catalog import Download, FileFacts, dataset
-from gamma_kg.data.download import DOWNLOADS, fetch
+from gamma_kg.data.download import fetch
 from gamma_kg.errors import DataError
 from loopback import FileServer, serving
 
@@ -101,8 +101,6 @@ def test_downloads_are_converted_joined_and_taken_from_archives(server, tmp_path
     assert (folder / "valid.txt").read_text() == "c\tr\ta\n"
     assert (folder / "test.txt").read_text() == TEST + TEST
     assert [name for name, _ in server.requests].count("all.zip") == 1
-    download.clear_downloads(tmp_path)
-    assert not (tmp_path / DOWNLOADS).exists()
 
 
 def test_wrong_columns_name_the_line(server, tmp_path):

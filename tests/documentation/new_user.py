@@ -52,7 +52,7 @@ ENDPOINT, ENDPOINT_FILE = "sparql:https://example.org/query", "cities.ttl"
 LOCAL_STORE = "sparql:http://localhost:3030/facts/"
 FILM_DATABASE = "neo4j+s://movies:movies@demo.neo4jlabs.com:7687/movies"
 # What each target of the Makefile does in the end.
-MADE = {"demo": "gamma demo", "test": "python -m pytest -n auto", "docs": "mkdocs build --strict"}
+MADE = {"demo": "gamma demo", "test": "python -m pytest -n auto --dist worksteal", "docs": "mkdocs build --strict"}
 # What a shell would do with these, we do not.
 SHELL_SIGNS = {"|", "||", "&", "&&", ";", ">", ">>", "<"}
 
@@ -155,7 +155,7 @@ class NewUser:
         # A new user has not set what CI sets: the recipes of the page are those without the hashed lock.
         _process(["make", *arguments, f"VENV={environment}", "HASHED="], cwd=ROOT)
         noted = notes.read_text().splitlines()
-        assert f"python -m pip --disable-pip-version-check -q install {_pinned_torch()}" in noted
+        assert f"python -m pip --disable-pip-version-check -q install --no-compile {_pinned_torch()}" in noted
         assert MADE[arguments[-1]] in noted
 
 

@@ -70,10 +70,6 @@ class Dataset:
     leaked: int | None = None
     note: str = ""
 
-    @property
-    def is_pretraining(self) -> bool:
-        return self.slug in PRETRAINING
-
 
 @functools.cache
 def catalog() -> Mapping[str, Dataset]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import shutil
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -188,8 +187,3 @@ def _continue(url: str, part: Path, listener: Listener, name: str) -> bool:
             done += len(block)
             listener(name, done, total)
     return total is None or done == total
-
-
-def clear_downloads(folder: Path) -> None:
-    """Remove archives and unfinished downloads."""
-    shutil.rmtree(folder / DOWNLOADS, ignore_errors=True)
