@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "gamma_kg"
-# A module may import from its own rank and from lower ones.
-RANKS = {
-    name: rank
-    for rank, names in enumerate(
+# A module may import from its own height and from lower ones.
+HEIGHTS = {
+    name: height
+    for height, names in enumerate(
         (
             ("errors",),
             ("io", "machine", "drawing"),
@@ -56,8 +56,8 @@ def imported_parts(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
 def test_imports_point_down(path: Path) -> None:
-    rank = RANKS[part_of(path)]
-    above = {part for part in imported_parts(path) if RANKS[part] > rank}
+    height = HEIGHTS[part_of(path)]
+    above = {part for part in imported_parts(path) if HEIGHTS[part] > height}
     assert not above, f"{path.relative_to(SOURCE)} imports {above}, which stand above it"
 
 

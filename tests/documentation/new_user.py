@@ -3,7 +3,7 @@
 | program | how |
 |---|---|
 | gamma | in this process, as the installed command does; a non-zero exit fails |
-| torchrun | as a process with two ranks on loopback |
+| torchrun | as a job of two processes on loopback |
 | python | the script, in this process |
 | make | the whole recipes, in an environment whose pip, pytest, ruff and mypy only note what they are asked |
 | pip | pip itself, offline, up to the point where it would install |

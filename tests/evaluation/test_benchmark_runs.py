@@ -299,18 +299,18 @@ class ThreadProcesses(Processes):
 
 def test_two_processes_share_the_queries(folder, tmp_path):
     benchmark = load_benchmark(str(folder))
-    board, barrier, scorers = [None, None], threading.Barrier(2), [CountingPredictor(), CountingPredictor()]
+    board, barrier, predictors = [None, None], threading.Barrier(2), [CountingPredictor(), CountingPredictor()]
 
-    def work(rank):
-        processes = ThreadProcesses(rank, board, barrier)
+    def work(number):
+        processes = ThreadProcesses(number, board, barrier)
         return evaluate_benchmark(
-            benchmark, named(scorers[rank]), EvaluationOptions(), out=tmp_path, processes=processes
+            benchmark, named(predictors[number]), EvaluationOptions(), out=tmp_path, processes=processes
         )
 
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(work, range(2)))
     whole = evaluate_benchmark(benchmark, named(CountingPredictor()), EvaluationOptions())
-    asked = [set(predictor.asked) for predictor in scorers]
+    asked = [set(predictor.asked) for predictor in predictors]
     assert not asked[0] & asked[1] and len(asked[0] | asked[1]) == whole["distinct_queries"]
     assert min(map(len, asked)) >= whole["distinct_queries"] // 2 - 4
     assert results[0]["mrr"] == results[1]["mrr"] == whole["mrr"]
@@ -327,8 +327,9 @@ def test_torchrun_gives_the_result_of_one_process(tmp_path):
     command += ["--by", "halflink", "--out", str(tmp_path / "two")]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     children = []
-    for rank in range(2):
-        joined = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    for number in range(2):
+        own_number = dict.fromkeys(("RANK", "LOCAL_RANK"), number)
+        joined = {**own_number, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
         own = environment | {key: str(value) for key, value in joined.items()}
         children.append(subprocess.Popen(command, env=own, stdout=subprocess.PIPE, text=True))
     benchmark, options = load_benchmark(str(folder)), EvaluationOptions(by=("halflink",))

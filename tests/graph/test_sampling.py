@@ -63,7 +63,7 @@ def test_growth_goes_on_elsewhere_when_a_component_is_used_up() -> None:
     assert 18 <= piece.num_entities <= 20
 
 
-def test_a_source_smaller_than_the_bounds_is_taken_whole() -> None:
+def test_a_graph_smaller_than_the_bounds_is_taken_whole() -> None:
     graph = random_graph(3, entities=12, triples=80)
     piece = sample_subgraph(graph, SubgraphOptions(drop_chance=0), np.random.default_rng(0))
     assert names(original(piece, piece.triples)) == names(graph.triples)

@@ -1,6 +1,6 @@
-"""What each rank of test_ranks.py runs: python process_program.py MODE FOLDER, under torchrun's environment.
+"""What each process of test_processes.py runs: python process_program.py MODE FOLDER, under torchrun's environment.
 
-train: gradients of a batch, a whole run, and a run in which rank 1 dies. resume: goes on with the latter.
+train: gradients of a batch, a whole run, and a run in which process 1 dies. resume: goes on with the latter.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from gamma_kg.training.loop import Trainer
 from gamma_kg.training.objective import batch_loss
 from gamma_kg.training.run_folder import RunFolder
 
-STAGE = Phase(sampler="subgraph", batch_size=4, batches_per_draw=2, negatives=6, entities=(10, 20))
+PHASE = Phase(sampler="subgraph", batch_size=4, batches_per_draw=2, negatives=6, entities=(10, 20))
 CONFIG = TrainConfig(
     model_options={"dim": 8, "num_layers": 2, "attention_dim": 8},
     graphs=("tiny",),
-    phases=(STAGE,),
+    phases=(PHASE,),
     steps=6,
     loss="softmax",
     checkpoint_minutes=0,
@@ -43,7 +43,7 @@ def tiny_graph() -> TrainingGraph:
 
 
 def gradients(processes: Processes) -> dict[str, torch.Tensor]:
-    """Gradients of one batch of 8, of which each rank sees its share."""
+    """Gradients of one batch of 8, of which each process sees its share."""
     training_graph = tiny_graph()
     graph = PreparedGraph.build(training_graph.triples, training_graph.num_entities, training_graph.num_relations)
     batch = make_batch(graph, 8, "all", 1, np.random.default_rng(0))

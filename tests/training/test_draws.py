@@ -61,7 +61,7 @@ def test_processes_draw_different_graphs(training_graph: TrainingGraph) -> None:
     assert not same(first, second)
 
 
-def test_sources_are_drawn_in_proportion_to_their_triples_unless_weights_are_given() -> None:
+def test_training_graphs_are_drawn_in_proportion_to_their_triples_unless_weights_are_given() -> None:
     rng = np.random.default_rng(0)
 
     def ring(size: int) -> TrainingGraph:

@@ -25,10 +25,10 @@ def launch(*program: str) -> list[tuple[int, str, str]]:
         port = probe.getsockname()[1]
     path = os.pathsep.join([str(SOURCES), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
     processes = []
-    for rank in range(2):
+    for number in range(2):
         environment = {
             **os.environ,
-            "RANK": str(rank),
+            "RANK": str(number),
             "WORLD_SIZE": "2",
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(port),
@@ -48,7 +48,7 @@ def launch(*program: str) -> list[tuple[int, str, str]]:
 
 @dataclass
 class Trained:
-    """What the first launch left behind: it ends with the death of rank 1."""
+    """What the first launch left behind: it ends with the death of process 1."""
 
     folder: Path
     ends: list[tuple[int, str, str]]
@@ -63,22 +63,22 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return Trained(folder, launch(str(PROGRAM), "train", str(folder)))
 
 
-def test_two_ranks_with_half_the_batch_each_give_the_gradients_of_one_with_the_whole(
+def test_two_processes_with_half_the_batch_each_give_the_gradients_of_one_with_the_whole(
     trained: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(PROGRAM.parent))
     import process_program
 
     expected = process_program.gradients(Processes())
-    for rank in range(2):
-        found = trained.saved(f"train{rank}.pt")["gradients"]
+    for number in range(2):
+        found = trained.saved(f"train{number}.pt")["gradients"]
         assert found.keys() == expected.keys()
         for name, gradient in expected.items():
             assert torch.allclose(found[name], gradient, atol=1e-6), name
 
 
-def test_ranks_keep_the_same_weights_and_only_the_first_one_writes(trained: Trained) -> None:
-    first, second = (trained.saved(f"train{rank}.pt")["weights"] for rank in range(2))
+def test_processes_keep_the_same_weights_and_only_the_first_one_writes(trained: Trained) -> None:
+    first, second = (trained.saved(f"train{number}.pt")["weights"] for number in range(2))
     assert all(torch.equal(first[name], second[name]) for name in first)
     steps = [line for line in (trained.folder / "run" / "log.jsonl").read_text().splitlines() if '"train"' in line]
     assert len(steps) == 6

@@ -15,7 +15,7 @@ def test_progress_follows_steps_clock_or_whichever_is_further() -> None:
     assert progress(both, 75, 300) == 0.75
 
 
-def test_stages_share_the_run() -> None:
+def test_phases_share_the_run() -> None:
     phases = [Phase(share=1), Phase(share=2), Phase(share=1)]
     assert [phase_number(phases, done) for done in (0, 0.24, 0.25, 0.74, 0.75, 1.0, 1.2)] == [0, 0, 1, 1, 2, 2, 2]
 

@@ -93,7 +93,7 @@ def test_a_missing_file_is_named() -> None:
         read_config("nowhere.toml")
 
 
-def test_stage_options_are_those_of_the_sampler() -> None:
+def test_phase_options_are_those_of_the_sampler() -> None:
     options = Phase(entities=(5, 9), drop_chance=0.25).subgraph
     assert (options.entities, options.drop_chance) == ((5, 9), 0.25)
 
