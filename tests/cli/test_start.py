@@ -10,14 +10,27 @@ import pytest
 HEAVY = ("torch", "polars", "scipy", "numpy", "pydantic")
 
 
-def loaded_by(*arguments: str) -> tuple[str, set[str]]:
-    """What a command printed, and the top-level modules it loaded."""
+# A step of training, on the smallest model there is.
+STEP = """
+import torch
+from gamma_kg.training.optimizer import adamw
+weight = torch.nn.Parameter(torch.ones(2))
+optimizer = adamw([weight], 0.1, 0.01)
+weight.sum().backward()
+optimizer.step()
+optimizer.zero_grad()
+optimizer.load_state_dict(optimizer.state_dict())
+"""
+
+
+def loaded_by(*arguments: str, then: str = "") -> tuple[str, set[str]]:
+    """What a command printed, and the modules that it, and what was done after it, loaded."""
     program = (
         "import sys\n"
         f"sys.argv = ['gamma', *{arguments!r}]\n"
         "from gamma_kg.cli import main\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
-        "print('LOADED', *sys.modules)\n"
+        f"{then}\nprint('LOADED', *sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
     shown, _, modules = done.stdout.rpartition("LOADED")
@@ -31,8 +44,8 @@ def test_version_and_help_load_no_heavy_module(option: str) -> None:
     assert not modules & set(HEAVY)
 
 
-def test_an_answer_loads_neither_the_compiler_of_torch_nor_the_optimisers_of_scipy() -> None:
-    shown, modules = loaded_by("predict", "demo", "--head", "Kenya", "--relation", "member of", "--json")
+def test_answers_and_training_load_neither_the_compiler_of_torch_nor_the_optimisers_of_scipy() -> None:
+    shown, modules = loaded_by("predict", "demo", "--head", "Kenya", "--relation", "member of", "--json", then=STEP)
     assert "African Union" in shown or "probability" in shown
     assert "torch" in modules
     assert not modules & {"torch._dynamo", "scipy.optimize"}

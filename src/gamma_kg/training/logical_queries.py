@@ -24,6 +24,7 @@ from gamma_kg.logic.project import Operand, Projector
 from gamma_kg.logic.sample import Facts, LogicalQuery, sample_queries
 from gamma_kg.nn.model import GammaModel, RelationStates
 from gamma_kg.training.loss import softmax_loss
+from gamma_kg.training.optimizer import adamw
 
 SMALLEST = 1e-9  # a degree of zero has no logarithm
 
@@ -107,7 +108,7 @@ def train_queries(
     rng = np.random.default_rng(config.seed)
     torch.manual_seed(config.seed)
     average = copy.deepcopy(model).eval()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, weight_decay=0.0)
+    optimizer = adamw(model.parameters(), config.learning_rate, weight_decay=0.0)
     started, step = time.process_time(), 0
     model.train()
     while step < config.steps and time.process_time() - started < 60 * config.minutes:

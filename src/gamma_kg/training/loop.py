@@ -27,6 +27,7 @@ from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.draws import BatchStream, Cursor, GraphDrawer
 from gamma_kg.training.errors import TrainingError
 from gamma_kg.training.objective import batch_loss
+from gamma_kg.training.optimizer import adamw
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.schedule import phase_number, progress, rate_factor
 from gamma_kg.training.signals import stop_signals
@@ -89,9 +90,7 @@ class Trainer:
         self.teacher = None if teacher is None else teacher.to(self.device).eval().requires_grad_(False)
         self.average = copy.deepcopy(self.model).eval() if config.ema_decay else self.model
         self.wrapped = self.processes.wrap(self.model)
-        self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, foreach=True
-        )
+        self.optimizer = adamw(self.model.parameters(), config.learning_rate, config.weight_decay)
         self.drawer = GraphDrawer(
             graphs, config.phases, config.seed, self.processes.number, self.model.config.relation_graph
         )
