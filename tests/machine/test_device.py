@@ -54,6 +54,7 @@ def test_memory_is_that_of_the_device() -> None:
     [
         "predict demo -h Ann -r mother", "explain demo -h Ann -r mother -t Bob", "complete demo", "ask demo [1]",
         "evaluate nl-0", "evaluate nl-0 --task queries", "select run", "serve demo", "mcp demo",
+        "pretrain paper", "finetune nl-0", "ablate ablate-parameters", "adapt demo", "develop",
     ],
 )  # fmt: skip
 @needs_no_gpu

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gamma_kg.cli.pretrain import TrainingDevice
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 
 
@@ -21,6 +22,7 @@ def adapt(
     model: Annotated[str | None, typer.Option("--model", "-m", help="Weights to start from; else the bundled.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/adapt-<graph> when not given.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    device: TrainingDevice = "auto",
 ) -> None:
     """Train on a graph's own facts and keep the weights only if facts hidden from it then rank higher, beyond chance.
 
@@ -32,7 +34,7 @@ def adapt(
     from gamma_kg.training.adapt import adapt as run
     from gamma_kg.training.watchers import LiveLine
 
-    gamma = resolve_model(model).predictor
+    gamma = resolve_model(model, device or "auto").predictor
     if not isinstance(gamma, Gamma):
         raise ConfigError(f"{model} has no weights that could learn; name a checkpoint")
     kg = reading.graph(graph)

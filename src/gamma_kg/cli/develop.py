@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from gamma_kg.cli.predict import DeviceOption
+
 
 def develop(
     models: Annotated[
@@ -22,6 +24,7 @@ def develop(
         int | None, typer.Option(help="Validation triples of each set; the suite's own number else.")
     ] = None,
     data_dir: Annotated[Path | None, typer.Option("--data-dir", help="Folder with one sub-folder per set.")] = None,
+    device: DeviceOption = "cpu",
 ) -> None:
     """Mean MRR over the validation triples of many unlike sets, the same weight for each. Test sets are never read."""
     from gamma_kg.evaluation.development import develop as run
@@ -30,7 +33,7 @@ def develop(
 
     found = {}
     for name in models or ["bundled"]:
-        named = resolve_model(None if name == "bundled" else name)
+        named = resolve_model(None if name == "bundled" else name, device)
         label = name if named.name == Path(name).stem and name in found else named.name
         say = (lambda line, label=label: print(f"{label}  {line}", file=sys.stderr)) if sys.stderr.isatty() else None
         found[label if label not in found else name] = run(

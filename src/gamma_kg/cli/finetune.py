@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gamma_kg.cli.pretrain import DataDir, SetOption
+from gamma_kg.cli.pretrain import DataDir, SetOption, TrainingDevice, changes_of
 
 
 def finetune(
@@ -24,11 +24,13 @@ def finetune(
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/finetune-<target> when not given.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, exactly.")] = False,
     data_dir: DataDir = None,
+    device: TrainingDevice = None,
 ) -> None:
     """Train on one graph until its validation no longer improves; kept if better. Result: OUT/finetuned.safetensors."""
     from gamma_kg.training.config import TrainConfig, read_config, set_option
     from gamma_kg.training.finetune import RESULT, finetune_config, load_start, load_target, run_finetune
 
+    changes = changes_of(set_, device)
     goal = load_target(target, data_dir)
     start = load_start(model)
     if config is not None:
@@ -39,7 +41,7 @@ def finetune(
     options |= {"graphs": [name], "validation": [name]}
     if minutes is not None:
         options |= {"minutes": minutes, "steps": None}
-    for change in set_ or []:
+    for change in changes:
         set_option(options, change)
     folder = out or Path("runs") / f"finetune-{name}"
     outcome, verdict = run_finetune(goal, start, TrainConfig.parse(options), folder, resume=resume)

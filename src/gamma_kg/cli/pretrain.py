@@ -10,6 +10,9 @@ import typer
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", help="Change an option: key=value, also phases.0.key=value.")
 ]
+TrainingDevice = Annotated[
+    str | None, typer.Option("--device", help="What computes: cpu, cuda, or auto (a GPU where there is one).")
+]
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Folder with one sub-folder per benchmark.")]
 
 
@@ -24,15 +27,26 @@ def pretrain(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, exactly.")] = False,
     data_dir: DataDir = None,
+    device: TrainingDevice = None,
 ) -> None:
     """Train a model from scratch (or from `init`), in one process or under torchrun."""
     from gamma_kg.training.config import read_config
     from gamma_kg.training.pretrain import run_config
 
-    changes = list(set_ or [])
+    changes = changes_of(set_, device)
     if minutes is not None:
         changes += [f"minutes={minutes}"]
     options = read_config(config, changes)
     if minutes is not None:
         options = options.with_options(steps=None)
     run_config(options, out or Path("runs") / Path(config).stem, resume=resume, data_dir=data_dir)
+
+
+def changes_of(given: list[str] | None, device: str | None) -> list[str]:
+    """The changes of a config; a device that is not here is told before anything is loaded."""
+    from gamma_kg.machine.device import choose_device
+
+    if device is None:
+        return list(given or [])
+    choose_device(device)
+    return [*(given or []), f"device={device}"]

@@ -159,7 +159,8 @@ def _adapt(
     watched, judged = (
         Split(parts.train, hidden, everything, kg.entities, kg.relations) for hidden in (parts.watched, parts.judged)
     )
-    config = config or adapt_config(len(parts.train), minutes, steps)
+    there = gamma.model.score.out.weight.device.type
+    config = config or adapt_config(len(parts.train), minutes, steps).with_options(device=there)
     trainer = Trainer(
         config,
         [graph],
