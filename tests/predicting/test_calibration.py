@@ -88,6 +88,16 @@ def test_a_budget_that_is_used_up_leaves_fewer_queries_but_a_map() -> None:
     assert seen[0] == (0, seen[0][1]) and [at for at, _ in seen] == sorted(at for at, _ in seen)
 
 
+def test_a_budget_too_short_to_meet_a_hidden_fact_fits_nothing() -> None:
+    def wrong(kg: KnowledgeGraph, source_Q: Tensor, relation_Q: Tensor) -> Iterator[ScoreBatch]:
+        order = torch.arange(len(source_Q))
+        far_QN = (torch.arange(kg.num_entities) - source_Q[:, None] - 200).abs().mul(-1)  # hidden answers are near
+        yield ScoreBatch(order, order, Scores(far_QN.float(), None))
+
+    with pytest.raises(DataError, match="give it more time"):
+        calibrate(wrong, ring(400), share=0.3, max_hidden=200, rules=False, budget_seconds=0)
+
+
 def test_one_fact_has_one_probability_wherever_it_is_asked_for() -> None:
     split = demo_split()
     kg = KnowledgeGraph(split.graph, split.entities, split.relations)

@@ -193,6 +193,11 @@ def calibrate(
         parts.append(_ask(odds, rest, queries[block], weight[block], answers[block], start))
         start += size
     rows = _Rows(*(np.concatenate(column) for column in zip(*(vars(part).values() for part in parts), strict=True)))
+    if start < len(queries) and not rows.is_true.any():
+        raise DataError(
+            f"none of the hidden facts came up in the {start} of {len(queries)} queries that there was time for: "
+            "nothing to fit probabilities by; give it more time"
+        )
     return _fitted(rows, rng)
 
 
