@@ -1,4 +1,4 @@
-"""Trains the step of logical queries from the bundled weights of link prediction: how `queries.safetensors` was made.
+"""Trains the step of logical queries from the bundled weights of link prediction; docs/how-to/ask.md: what it brings.
 
     python benchmarks/train_queries.py --out queries.safetensors --minutes 10 --data-dir DIR
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -132,11 +133,10 @@ def test_the_command_answers_in_a_table_and_in_json() -> None:
     assert isinstance(bad.exception, DataError) and "no JSON" in str(bad.exception)
 
 
-def test_weights_trained_on_queries_are_bundled_with_how_they_take_a_step(family: KnowledgeGraph) -> None:
-    trained = Gamma.from_pretrained("queries")
-    assert trained.provenance["trained_for"] == "queries" and steps_of(trained) == StepOptions()
-    (answer,) = ask(family, entity("Ann").along("married to", "father of"), trained, only_new=True, top_k=1)
-    assert not answer.follows and 0 < answer.probability < 1
+def test_weights_say_how_they_take_a_step(small_gamma: Gamma) -> None:
+    saved = StepOptions(threshold=0.2, share=None)
+    assert steps_of(Gamma(small_gamma.model, {"steps": asdict(saved)})) == saved
+    assert steps_of(small_gamma) == StepOptions()
 
 
 def test_no_step_goes_against_a_hierarchy_unless_told_so(small_gamma: Gamma) -> None:

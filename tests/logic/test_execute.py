@@ -133,12 +133,16 @@ def test_a_batch_gives_what_each_query_gives_alone(kg: KnowledgeGraph, small_gam
         torch.testing.assert_close(execute([formula], projector)[formula], together[formula], atol=1e-6, rtol=1e-5)
 
 
-def test_the_step_back_along_an_inverse_is_conditioned_on_the_inverse(kg: KnowledgeGraph, small_gamma: Gamma) -> None:
-    step = Along(2 + 4, Entity(3))
-    found = execute([step], ModelProjection(small_gamma, kg, StepOptions(facts=False, share=None)))[step]
+@pytest.mark.parametrize(("direct", "condition"), [(True, 2), (False, 6)])
+def test_a_step_back_is_conditioned_on_the_direct_relation_or_on_the_asked_one(
+    kg: KnowledgeGraph, small_gamma: Gamma, direct: bool, condition: int
+) -> None:
+    step, options = Along(2 + 4, Entity(3)), StepOptions(facts=False, share=None, direct=direct)
+    found = execute([step], ModelProjection(small_gamma, kg, options))[step]
     model, relation = small_gamma.model, torch.tensor([6])
     with torch.no_grad():
-        conditioned = RelationStates(model.encode_relations(kg.relation_graph, relation), torch.tensor([0]))
+        states = model.encode_relations(kg.relation_graph, torch.tensor([condition]))
+        conditioned = RelationStates(states, torch.tensor([0]))
         score = model.score_entities(kg.edges, conditioned, starts_of([3], 0), relation).score_BC[0]
     torch.testing.assert_close(found, score.sigmoid())
 

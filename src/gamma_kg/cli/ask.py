@@ -30,7 +30,7 @@ def ask(
     ] = False,
     why: Annotated[bool, typer.Option("--why", help="Explain each predicted step of each answer.")] = False,
     model: Annotated[
-        str | None, typer.Option("--model", "-m", help="A checkpoint, or `queries`; else the bundled weights.")
+        str | None, typer.Option("--model", "-m", help="A checkpoint or a public .pth file; else the bundled weights.")
     ] = None,
     logic: Annotated[str, typer.Option(help="How degrees are joined: product, godel or lukasiewicz.")] = "product",
     threshold: Annotated[

@@ -1,8 +1,4 @@
-"""Projection by the model: the encoder starts from the weighted set, its scores become degrees.
-
-Relation states are conditioned on the asked relation itself, also where it is an inverse one: unlike link prediction,
-which conditions on the direct relation.
-"""
+"""Projection by the model: the encoder starts from the weighted set, its scores become degrees."""
 
 from __future__ import annotations
 
@@ -44,12 +40,15 @@ class StepOptions:
     unit: the weights of a set add up to one at most, as with the one source of link prediction.
     share: the share among all entities that stands for an even chance: degree = share / (share + this). None: the
         degree is sigmoid(score), for weights that were trained by binary cross-entropy.
+    direct: relation states are conditioned on the direct relation also where heads are asked for, as link prediction is
+        trained. Else on the asked relation itself, as the official executor does it.
     """
 
     threshold: float = 0.0
     facts: bool = True
     unit: bool = True
     share: float | None = 0.1
+    direct: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold < 1:
@@ -59,8 +58,8 @@ class StepOptions:
 
 
 # As the official executor takes a step with its two checkpoints.
-ULTRAQUERY = StepOptions(threshold=0.0, facts=False, unit=False, share=None)
-ULTRA = StepOptions(threshold=0.8, facts=False, unit=False, share=None)
+ULTRAQUERY = StepOptions(threshold=0.0, facts=False, unit=False, share=None, direct=False)
+ULTRA = StepOptions(threshold=0.8, facts=False, unit=False, share=None, direct=False)
 
 
 def steps_of(gamma: Gamma) -> StepOptions:
@@ -95,8 +94,8 @@ class ModelProjection(Projector):
         most = None if self.local is None else LOCAL_STARTS
         starts = starts_of(operands, self.options.threshold, unit=self.options.unit, most=most)
         degree_BN = torch.empty(len(operands), self.kg.num_entities)
-        batches = self.gamma.project_batches(self.kg, starts, torch.tensor(relations), self.memory, said(self.local))
-        for batch in batches:
+        asked, local, on_asked = torch.tensor(relations), said(self.local), not self.options.direct
+        for batch in self.gamma.project_batches(self.kg, starts, asked, self.memory, local, on_asked=on_asked):
             degree_BN[batch.query] = degrees(batch.dense()[batch.row].float().cpu(), self.options.share)
         if self._uses_rules:
             for degree_N, operand, relation in zip(degree_BN, operands, relations, strict=True):

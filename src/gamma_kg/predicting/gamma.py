@@ -132,13 +132,15 @@ class Gamma(Predictor):
         relation_Q: Tensor,
         memory: str | int | None = None,
         local: Local = "auto",
+        *,
+        on_asked: bool = False,
     ) -> Iterator[ScoreBatch]:
-        """The same for the steps of a logical query, whose relation states are conditioned on the asked relation."""
+        """The same for the steps of a logical query. `on_asked` as for `predicting.inference.score_batches`."""
         triples = local_triples(kg, local)
         if triples is None:
-            return score_batches(self.model, kg, starts, relation_Q, self._cache, memory=memory, on_asked=True)
+            return score_batches(self.model, kg, starts, relation_Q, self._cache, memory=memory, on_asked=on_asked)
         caches = self._cache, self._backgrounds
-        return local_batches(self.model, kg, starts, relation_Q, triples, *caches, memory=memory, on_asked=True)
+        return local_batches(self.model, kg, starts, relation_Q, triples, *caches, memory=memory, on_asked=on_asked)
 
     def _look_where_we_are(self, kg: KnowledgeGraph) -> None:
         if "adapted" in self.provenance and self._seen.get(kg) is None:

@@ -145,8 +145,8 @@ def score_batches(
     """Score all entities for the queries, a batch at a time; batches come in an order of their own.
 
     A tensor says that each query starts at one entity; such a query, asked for several times, is computed once.
-    Relation states are conditioned on the direct relation, or, as the steps of a logical query want it, `on_asked`: on
-    the asked relation itself.
+    Relation states are conditioned on the direct relation, or, as weights that were trained on logical queries want it,
+    `on_asked`: on the asked relation itself.
     """
     check_queries(kg, start_Q, relation_Q)
     device = model.score.out.weight.device

@@ -56,7 +56,8 @@ class TrainedSteps(Projector):
 
     def project(self, operands: Sequence[Operand], relations: Sequence[int]) -> Tensor:
         relation_B = torch.tensor(relations)
-        asked_U, which_B = relation_B.unique(return_inverse=True)
+        condition_B = self.kg.direct(relation_B) if self.options.direct else relation_B
+        asked_U, which_B = condition_B.unique(return_inverse=True)
         relation_graph = self.kg.relation_graph_as(self.model.config.relation_graph)
         states = RelationStates(self.model.encode_relations(relation_graph, asked_U), which_B)
         starts = starts_of(operands, self.options.threshold, unit=self.options.unit)
