@@ -65,6 +65,13 @@ def test_published_figures_agree_with_each_other():
     assert sizes == {"inductive-er": 23, "inductive-e": 18, "transductive": 12, "total": 53}
 
 
+def test_results_with_rules_are_a_run_of_their_own(folders, tmp_path):
+    ruled = result("nl-100", "ours", 0.6, rules=True, key="another")
+    runs = load_runs([*folders, write(tmp_path / "ruled", ruled)])
+    assert [run.name for run in runs] == ["ours", "ours, with rules", "ppr"]
+    assert [run.results["nl-100"]["mrr"] for run in runs] == [0.5, 0.6, 0.45]
+
+
 def test_group_table_leaves_out_pretraining_graphs_and_compares_on_common_graphs(folders):
     runs = load_runs(folders)
     table = group_table(runs)

@@ -39,10 +39,13 @@ class Run:
 
 
 def load_runs(folders: Sequence[Path], split: str = "test") -> list[Run]:
-    """One run per model found in the folders. The same graph twice for one model is an error, never a choice."""
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    """One run per model found in the folders, and one more where it went by the rules of the graphs.
+
+    The same graph twice for one run is an error, never a choice.
+    """
+    found: dict[tuple[str, bool], dict[str, dict[str, Any]]] = {}
     models: dict[str, Mapping[str, Any]] = {}
-    ranks: dict[str, dict[str, Path]] = {}
+    ranks: dict[tuple[str, bool], dict[str, Path]] = {}
     for folder in folders:
         for path in _result_files(folder):
             result = read_result(path)
@@ -52,7 +55,8 @@ def load_runs(folders: Sequence[Path], split: str = "test") -> list[Run]:
             if None in (*(result[name] for name in SHOWN), *(result["fair"][name] for name in SHOWN)):
                 raise DataError(f"{path}: a mean over no query (null); leave it out of the report")
             model = result["model"]
-            results = found.setdefault(model["hash"], {})
+            which = model["hash"], bool(result.get("rules"))
+            results = found.setdefault(which, {})
             earlier = results.get(result["dataset"])
             if earlier is not None and earlier["key"] != result["key"]:
                 raise DataError(
@@ -61,12 +65,12 @@ def load_runs(folders: Sequence[Path], split: str = "test") -> list[Run]:
                 )
             results[result["dataset"]] = result
             models.setdefault(model["hash"], model)
-            ranks.setdefault(model["hash"], {})[result["dataset"]] = path.parent / "ranks" / f"{path.stem}.npz"
+            ranks.setdefault(which, {})[result["dataset"]] = path.parent / "ranks" / f"{path.stem}.npz"
     if not found:
         where = ", ".join(str(folder) for folder in folders)
         raise DataError(f"no results of the {split} split in {where}: run `gamma evaluate … --out DIR` first")
     runs = []
-    for model_hash, results in found.items():
+    for (model_hash, has_rules), results in sorted(found.items(), key=lambda one: list(models).index(one[0][0])):
         model = models[model_hash]
         name = model["name"]
         if sum(other["name"] == name for other in models.values()) > 1:
@@ -74,8 +78,8 @@ def load_runs(folders: Sequence[Path], split: str = "test") -> list[Run]:
         is_baseline = name.partition(":")[0] in BASELINES
         # Results of earlier versions do not say; all their models with weights were trained on the three.
         trained_on = tuple(model.get("trained_on", () if is_baseline else PRETRAINING))
-        target = model.get("learnt_target")
-        found_ranks = ranks[model_hash]
+        target, found_ranks = model.get("learnt_target"), ranks[model_hash, has_rules]
+        name += ", with rules" if has_rules else ""
         runs.append(Run(name, model_hash, model.get("description", ""), results, trained_on, target, found_ranks))
     return runs
 
