@@ -1,4 +1,5 @@
 import gc
+import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,6 +8,7 @@ import torch
 
 from gamma_kg import ConfigError, DataError, Gamma, GammaConfig, KnowledgeGraph
 from gamma_kg.errors import NonFiniteScoreError
+from gamma_kg.graph.starts import Starts
 from gamma_kg.machine.memory import budget, free_memory, parse_memory
 from gamma_kg.predicting.inference import RelationCache, batch_size
 
@@ -123,9 +125,12 @@ def test_threads_that_ask_at_once_share_one_computation(family: KnowledgeGraph, 
     gamma = Gamma(small_gamma.model)
     wanted = small_gamma.scores(family, [0, 1, 2, 3], [0, 1, 2, 3])
     asked: list[int] = []
-    handle = gamma.model.relation_encoder.register_forward_hook(
-        lambda _m, args, _o: asked.extend(args[1].node_S.tolist())
-    )
+
+    def note(_module: object, args: tuple[object, Starts], _out: object) -> None:
+        asked.extend(args[1].node_S.tolist())
+        time.sleep(0.05)  # long enough for the others to come and ask
+
+    handle = gamma.model.relation_encoder.register_forward_hook(note)
     try:
         with ThreadPoolExecutor(8) as pool:
             found = list(pool.map(lambda _: gamma.scores(family, [0, 1, 2, 3], [0, 1, 2, 3]), range(32)))
@@ -138,9 +143,9 @@ def test_threads_that_ask_at_once_share_one_computation(family: KnowledgeGraph, 
 def test_what_the_cache_lets_go_of_is_freed(family: KnowledgeGraph, small_gamma: Gamma) -> None:
     cache, row_bytes = RelationCache(), 2 * family.num_relations * small_gamma.config.dim * 4
     cache.states(small_gamma.model, family, torch.arange(4), 2 * row_bytes)
-    kept = list(cache._graphs[family].values())
-    assert len(kept) == 2
-    assert all(row.untyped_storage().nbytes() == row_bytes for row in kept)
+    assert len(cache._graphs[family]) == 2
+    cache.states(small_gamma.model, family, torch.arange(2, 8), 100 * row_bytes)  # several at once
+    assert [row.untyped_storage().nbytes() for row in cache._graphs[family].values()] == [row_bytes] * 6
 
 
 @pytest.mark.parametrize("relation", [1, 6])
