@@ -8,7 +8,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 import rdflib
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from gamma_kg import DataError, KnowledgeGraph
@@ -73,6 +73,7 @@ def test_a_resource_is_never_renamed(tmp_path: Path, iri: str, ending: str, judg
 
 @SETTINGS
 @given(path=st.text(ANY, max_size=20), scheme=st.sampled_from(["http://e/", "x:", "urn:a:"]))
+@example(path="a\u2003b\u3000", scheme="http://e/")  # wide spaces
 def test_any_iri_survives_both_ways(tmp_path: Path, path: str, scheme: str) -> None:
     iri = scheme + path
     assume(is_iri(iri))

@@ -50,11 +50,16 @@ def term_of(identifier: str, is_term: bool) -> Term:
     if is_term and identifier.startswith('"') and is_literal(identifier):
         return Term(identifier)
     if is_iri(identifier) and not identifier.startswith(NAMES):
-        return Term(f"<{identifier}>")
+        return Term(_reference(identifier))
     # Names under NAMES in RDF were made here before, and are read back as what they were.
     if is_term and is_iri(identifier):
-        return Term(f"<{identifier}>")
+        return Term(_reference(identifier))
     return Term(f"<{NAMES}{quote(identifier, safe='', errors='replace')}>", made_for=identifier)
+
+
+def _reference(iri: str) -> str:
+    """An IRI between its brackets; the wide spaces of Unicode, which it may hold, are escaped: rdflib ends it there."""
+    return "<" + re.sub(r"\s", lambda found: f"\\u{ord(found[0]):04X}", iri) + ">"
 
 
 def is_iri(text: str) -> bool:
