@@ -365,13 +365,17 @@ def test_an_unfinished_set_with_brackets_in_its_name_is_found_again(tmp_path, mo
     assert len(again.asked) < asked
 
 
+# An array whose header numpy tries to read as Python of an older version, and fails.
+TORN = b"\x93NUMPY\x01\x00\x10\x00{'descr': (((((\n"
+
+
 def test_ranks_that_were_damaged_are_made_again(folder, tmp_path):
     """Of a finished graph and of one that was stopped."""
     benchmark, out = load_benchmark(str(folder)), tmp_path / "out"
     result = evaluate_benchmark(benchmark, named(CountingPredictor()), EvaluationOptions(), out=out)
     ranks = out / "ranks" / "made.npz"
     whole = ranks.read_bytes()
-    for damaged in (b"", b"no archive", whole[:-40], whole.replace(b"above", b"abode")):
+    for damaged in (b"", b"no archive", whole[:-40], whole.replace(b"above", b"abode"), TORN):
         ranks.write_bytes(damaged)
         (out / "ranks" / "made.part0.npz").write_bytes(damaged)
         again = CountingPredictor()
@@ -379,7 +383,10 @@ def test_ranks_that_were_damaged_are_made_again(folder, tmp_path):
         assert again.asked and len(ranks.read_bytes()) == len(whole)
 
 
-@pytest.mark.parametrize("change", [{"mrr": "0.9"}, {"fair": {}}, {"by": {"halflink": {"x": 1}}}, {"model": "ours"}])
+@pytest.mark.parametrize(
+    "change",
+    [{"mrr": "0.9"}, {"mr": 1e999}, {"leakage": 1}, {"fair": {}}, {"by": {"halflink": {"x": 1}}}, {"model": "ours"}],
+)
 def test_a_result_that_is_not_whole_is_refused(folder, tmp_path, change):
     evaluate_benchmark(load_benchmark(str(folder)), named(CountingPredictor()), EvaluationOptions(), out=tmp_path)
     path = tmp_path / "made.json"

@@ -127,3 +127,10 @@ def test_an_absurd_config_is_refused_before_memory_is_taken(saved: Path, absurd:
     with pytest.raises(CheckpointError, match="this checkpoint"):
         changed.build()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+
+
+def test_an_empty_pytorch_file_is_one_error(tmp_path: Path) -> None:
+    """What torch raises for it has no words."""
+    (tmp_path / "u.pth").write_bytes(b"")
+    with pytest.raises(CheckpointError, match="not a PyTorch checkpoint with plain weights: EOFError"):
+        import_ultra(tmp_path / "u.pth")

@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import time
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -31,7 +32,7 @@ SAVING_SHARE = 0.03
 NUMBER = (int, float, NoneType)
 # What whoever reads a result relies on.
 NEEDED: dict[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("dataset", "group", "split", "task", "key", "model.name", "model.hash"), str),
+    **dict.fromkeys(("dataset", "group", "split", "task", "key", "leakage", "model.name", "model.hash"), str),
     **dict.fromkeys(("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri", "fair.mrr", "fair.hits@10"), NUMBER),
     **dict.fromkeys(("queries", "seconds"), NUMBER),
     **{"limit": (dict, NoneType), "by": dict},
@@ -139,7 +140,7 @@ def read_result(path: Path) -> dict[str, Any]:
     result = read_object(path, "a result of `gamma evaluate`")
     if result.get("format") != FORMAT:
         raise DataError(f"{path} is no result of `gamma evaluate` (format {FORMAT!r} expected)")
-    missing = [name for name, kind in NEEDED.items() if not isinstance(_inside(result, name), kind)]
+    missing = [name for name, kind in NEEDED.items() if not _is(_inside(result, name), kind)]
     missing += [f"by.{name}" for name, strata in result["by"].items() if not _are_strata(strata)] if not missing else []
     if missing:
         listed = ", ".join(missing)
@@ -149,7 +150,12 @@ def read_result(path: Path) -> dict[str, Any]:
 
 def _are_strata(strata: Any) -> bool:
     entries = list(strata.values()) if isinstance(strata, dict) else [None]
-    return all(isinstance(_inside(entry, name), int | float) for entry in entries for name in ("queries", "mrr"))
+    return all(_is(_inside(entry, name), (int, float)) for entry in entries for name in ("queries", "mrr"))
+
+
+def _is(value: Any, kind: type | tuple[type, ...]) -> bool:
+    """Of this kind; a number is finite."""
+    return isinstance(value, kind) and not (isinstance(value, float) and not math.isfinite(value))
 
 
 def _inside(record: Any, name: str) -> Any:
@@ -163,7 +169,7 @@ def _inside(record: Any, name: str) -> Any:
 # What np.load says of a file that it can't read: of another kind, cut short, changed, or claiming to be huge.
 DAMAGE = (
     *(OSError, ValueError, TypeError, KeyError, EOFError, MemoryError),
-    *(NotImplementedError, zipfile.BadZipFile, zlib.error),
+    *(NotImplementedError, zipfile.BadZipFile, zlib.error, tokenize.TokenError),
 )
 
 

@@ -148,9 +148,8 @@ def import_ultra(path: str | Path) -> Checkpoint:
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch.load raises many kinds, all of them mean: this file is not what it should be
-        raise CheckpointError(
-            f"{path} is not a PyTorch checkpoint with plain weights: {str(error).splitlines()[0]}"
-        ) from None
+        told = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CheckpointError(f"{path} is not a PyTorch checkpoint with plain weights: {told}") from None
     state = content.get("model", content) if isinstance(content, dict) else {}
     weights = {_ultra_name(name): tensor for name, tensor in state.items() if isinstance(tensor, Tensor)}
     first = weights.get("relation_encoder.layers.0.linear.weight")
