@@ -15,7 +15,6 @@ With --one-left facts are drawn whose head has just one other fact, whatever the
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -29,7 +28,7 @@ from gamma_kg.data.benchmark import load_benchmark
 from gamma_kg.demo import demo_graph
 from gamma_kg.explain.asked import Asked, Neighbourhood, Triple
 from gamma_kg.explain.explain import Explanation
-from gamma_kg.io.journal import Journal
+from gamma_kg.io.journal import Journal, read_records
 from gamma_kg.machine.memory import budget
 from gamma_kg.predicting.background import BackgroundCache
 from gamma_kg.predicting.inference import RelationCache, relation_states
@@ -189,7 +188,7 @@ def show(out: Path) -> None:
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    return [row for row in map(json.loads, path.read_text().splitlines()[1:]) if "p" in row]
+    return [row for row in read_records(path)[1:] if "p" in row]
 
 
 if __name__ == "__main__":

@@ -117,6 +117,7 @@ def test_a_request_that_takes_too_long_is_told_so(make_service: Callable[..., Se
 
     async def slow() -> None:
         blocking = asyncio.create_task(service.thread.call(lambda: threading.Event().wait(0.3)))
+        await asyncio.sleep(0)  # the thread is busy before the question comes
         with pytest.raises(TimeLimitError, match="no answer within"):
             await service.predict(service.graphs["family"], [("Ann", "mother of", None)], Wanted())
         await blocking

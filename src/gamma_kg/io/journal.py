@@ -67,14 +67,7 @@ class Journal:
         self.close()
 
     def _take_up(self, path: Path, fingerprint: dict[str, Any]) -> None:
-        found: list[dict[str, Any]] = []
-        checksum = 0
-        for line in path.read_bytes().split(b"\n"):
-            told, _, text = line.partition(b" ")
-            checksum = zlib.crc32(text, checksum)
-            if told != b"%08x" % checksum:
-                break
-            found.append(json.loads(text))
+        found = read_records(path)
         if not found:
             raise DataError(f"{path}: not the record of an earlier run; delete it to start anew")
         for name, value in fingerprint.items():
@@ -93,3 +86,16 @@ class Journal:
         text = json.dumps(record)
         self._checksum = zlib.crc32(text.encode(), self._checksum)
         return f"{self._checksum:08x} {text}\n"
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """The fingerprint and the blocks of a journal, as far as its checksums hold."""
+    found: list[dict[str, Any]] = []
+    checksum = 0
+    for line in path.read_bytes().split(b"\n"):
+        told, _, text = line.partition(b" ")
+        checksum = zlib.crc32(text, checksum)
+        if told != b"%08x" % checksum:
+            break
+        found.append(json.loads(text))
+    return found
