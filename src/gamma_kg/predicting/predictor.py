@@ -38,9 +38,7 @@ class Prediction:
 
     name: str
     score: float
-    probability: (
-        float  # share among all candidates that are not known; after `calibrate`, how often such a proposal is right
-    )
+    probability: float  # share among candidates not known; after `calibrate`, how often such an answer is right
     known: bool  # the graph already holds this fact
     branch_weights: dict[str, float]  # how much each branch counted
     head: str
