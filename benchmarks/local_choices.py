@@ -24,6 +24,7 @@ from torch import Tensor
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.data.benchmark import load_benchmark
 from gamma_kg.evaluation.plan import QueryPlan
+from gamma_kg.evaluation.split_graph import graph_of
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.known import KnownAnswers
 from gamma_kg.graph.neighbourhoods import RESTART
@@ -97,7 +98,7 @@ def measure(
 ) -> dict[str, list[float]]:
     """Reciprocal ranks of all queries, for each choice."""
     split = load_benchmark(name, data_dir).split("valid")
-    kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
+    kg = graph_of(split)
     plan = QueryPlan.build(split, limit=limit)
     filters = [
         KnownAnswers.build(facts, split.num_entities, split.num_relations) for facts in (split.graph, split.queries)

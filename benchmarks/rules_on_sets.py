@@ -17,8 +17,10 @@ import numpy as np
 import torch
 
 from gamma_kg.data.benchmark import Split, load_benchmark
-from gamma_kg.evaluation.evaluate import RivalCounts, SplitRanker
+from gamma_kg.evaluation.evaluate import SplitRanker
 from gamma_kg.evaluation.plan import QueryPlan
+from gamma_kg.evaluation.ranking import RivalCounts
+from gamma_kg.evaluation.split_graph import graph_of
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.io.atomic import write_text
 from gamma_kg.predicting.answer_options import AS_PUBLISHED, AnswerOptions
@@ -48,7 +50,7 @@ def main() -> None:
 def hidden(split: Split, most: int) -> dict[str, int]:
     """How many right answers there were to look at, and how many of them the rules would not show."""
     plan = QueryPlan.build(split, limit=most)
-    rules = rules_of(KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True))
+    rules = rules_of(graph_of(split))
     count = 0
     for batch in plan.batches():
         blocked = [rules.blocked(*query) for query in zip(batch.source.tolist(), batch.relation.tolist(), strict=True)]

@@ -18,8 +18,9 @@ from gamma_kg.logic.predicted import StepOptions
 from gamma_kg.nn.checkpoint import save_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.predicting.weights import bundled
-from gamma_kg.training.graphs import load_graphs, provenance
 from gamma_kg.training.logical_queries import QueryTraining, train_queries
+from gamma_kg.training.run_record import run_record
+from gamma_kg.training.training_graphs import load_graphs
 
 GRAPHS = ("fb15k237", "wn18rr", "codex-m")
 
@@ -36,27 +37,30 @@ def main() -> None:
     named = load_graphs(GRAPHS, given.data_dir)
     graphs = [one.graph for one in named if isinstance(one.graph, TrainingGraph)]
     model = Gamma.from_pretrained(given.start).model
-    done = 0
+    losses: list[float] = []
+
+    def save(average: GammaModel) -> None:
+        origin = {
+            "origin": f"trained on logical queries of 1 to 3 steps, from {given.start}: benchmarks/train_queries.py",
+            "weights": "moving average",
+            "step": len(losses),
+            "steps": asdict(StepOptions()),
+            "trained_for": "queries",
+            **run_record(named),
+        }
+        save_checkpoint(given.out, average, origin)
 
     def log(step: int, loss: float, average: GammaModel) -> None:
-        nonlocal done
-        done = step
-        if step % 10 == 0:
-            print(f"step {step}: loss {loss:.3f}", flush=True)
+        losses.append(loss)
+        if step % 50 == 0:  # a run that is cut off leaves what it has come to
+            print(f"step {step}: loss {sum(losses[-50:]) / 50:.3f}", flush=True)
+            save(average)
 
     # Members below the threshold are left out while training, which is quicker; answers are given with all of them.
     config = QueryTraining(minutes=given.minutes, steps=given.steps, learning_rate=given.rate)
     average = train_queries(model, graphs, StepOptions(threshold=0.05), config, log)
-    origin = {
-        "origin": f"trained on logical queries of 1 to 3 steps, from {given.start}: benchmarks/train_queries.py",
-        "weights": "moving average",
-        "step": done,
-        "steps": asdict(StepOptions()),
-        "trained_for": "queries",
-        **provenance(named),
-    }
-    save_checkpoint(given.out, average, origin)
-    print(f"{given.out}: {done} steps")
+    save(average)
+    print(f"{given.out}: {len(losses)} steps")
 
 
 if __name__ == "__main__":

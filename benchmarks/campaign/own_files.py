@@ -190,7 +190,7 @@ def report(path: Path) -> None:
 def ranks() -> Examples:
     import numpy as np
 
-    from gamma_kg.evaluation.evaluate import RivalCounts
+    from gamma_kg.evaluation.ranking import RivalCounts
     from gamma_kg.evaluation.store import Partial
 
     counts = RivalCounts(np.arange(9), np.zeros(9, dtype=np.int64), np.full(9, 20))
@@ -199,7 +199,7 @@ def ranks() -> Examples:
 
 def take_over_ranks(path: Path, sound: Examples) -> None:
     """Ranks of an unfinished graph are as they were, or none is."""
-    from gamma_kg.evaluation.evaluate import UNRANKED
+    from gamma_kg.evaluation.ranking import UNRANKED
     from gamma_kg.evaluation.store import ResultStore
 
     with tempfile.TemporaryDirectory() as folder:

@@ -5,7 +5,7 @@ namespace gamma_kg {
 
 namespace {
 
-// The arrays, which must outlive the graph: `gamma_kg.kernels.native.graphs` keeps them.
+// The arrays, which must outlive the graph: `gamma_kg.kernels.native.edge_arrays` keeps them.
 Graph graph_of(const Ids& node_ptr, const Array<const int32_t>& group_type, const Ids& group_ptr,
                const Array<const int32_t>& neighbour, const Array<const int32_t>& inverse) {
     want(node_ptr, "node_ptr", {-1});

@@ -12,7 +12,7 @@ import torch
 from typer.testing import CliRunner
 
 from gamma_kg.bench import local_queries, start, suite, timing
-from gamma_kg.bench.graphs import Counts, benchmark_graph, generated_triples
+from gamma_kg.bench.fb15k237 import Counts, benchmark_graph, generated_triples
 from gamma_kg.bench.layer import ALGEBRAS, BATCH, LAYERS, in_a_row, layers_task, merged_types, passes_in
 from gamma_kg.bench.timing import BestTimes, best_times
 from gamma_kg.bench.whole_queries import distinct_queries, measure_growth

@@ -1,6 +1,7 @@
 """The command line as a user meets it: tables or JSON on stdout, errors in one line on stderr with exit code 2."""
 
 import json
+import warnings
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 
 from gamma_kg import Gamma
 from gamma_kg.cli import main
+from gamma_kg.errors import DataError
 
 
 @pytest.fixture
@@ -146,6 +148,22 @@ def test_a_damaged_checkpoint_is_refused_in_one_line(run: Run, facts: Path, tmp_
     path = damaged(tmp_path, "bad.safetensors", content)
     code, out, err = run("predict", facts, "--head", "Ann", "--relation", "mother of", "-m", path)
     assert (code, out, err.count("\n")) == (2, "", 1) and "bad.safetensors" in err
+
+
+def test_a_warning_is_one_line_without_the_line_of_python_that_gave_it(
+    run: Run, facts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def warn(*_: object, **__: object) -> None:
+        warnings.warn("the engine\nis \x1b[31m missing", RuntimeWarning, stacklevel=2)
+        raise DataError("and that was all")
+
+    monkeypatch.setattr("gamma_kg.cli.reading.Reading.graph", warn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code, _, err = run("explain", facts, "-h", "Ann", "-r", "mother of", "-t", "Bob")
+    assert code == 2 and "\x1b" not in err
+    told, ended = err.splitlines()
+    assert told.startswith("gamma: the engine is ") and told.endswith(" missing") and ended == "gamma: and that was all"
 
 
 def test_explain_offers_no_baseline_and_takes_none(run: Run, facts: Path) -> None:

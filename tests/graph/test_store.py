@@ -186,12 +186,18 @@ def test_only_what_32_and_40_bits_can_number_is_refused(
         index_files([facts], facts.with_name("g.gamma"))
 
 
-def test_a_stopped_run_is_taken_up_where_it_ended(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def store_of_a_stopped_run(facts: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Facts are read and identified, and not sorted yet."""
     out = facts.with_name("g.gamma")
     with monkeypatch.context() as broken:
         broken.setattr(sort.EdgeSorter, "split", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             index_files([facts], out)
+    return out
+
+
+def test_a_stopped_run_is_taken_up_where_it_ended(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = store_of_a_stopped_run(facts, monkeypatch)
     with pytest.raises(DataError, match="indexing was not finished"):
         KnowledgeGraph.open(out)
     with monkeypatch.context() as watched:
@@ -203,11 +209,7 @@ def test_a_stopped_run_is_taken_up_where_it_ended(facts: Path, monkeypatch: pyte
 
 
 def test_a_damaged_record_of_a_stopped_run_is_not_believed(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = facts.with_name("g.gamma")
-    with monkeypatch.context() as broken:
-        broken.setattr(sort.EdgeSorter, "split", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            index_files([facts], out)
+    out = store_of_a_stopped_run(facts, monkeypatch)
     progress = out / indexing.BUILDING / indexing.PROGRESS
     progress.write_text(progress.read_text().replace('"triples": ', '"triples": 1'))
     told: list[str] = []
@@ -217,11 +219,7 @@ def test_a_damaged_record_of_a_stopped_run_is_not_believed(facts: Path, monkeypa
 
 
 def test_changed_inputs_are_read_anew(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = facts.with_name("g.gamma")
-    with monkeypatch.context() as broken:
-        broken.setattr(sort.EdgeSorter, "split", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            index_files([facts], out)
+    out = store_of_a_stopped_run(facts, monkeypatch)
     facts.write_text(FACTS + MORE)
     index_files([facts], out)
     assert_same(KnowledgeGraph.open(out), KnowledgeGraph.from_file(facts))

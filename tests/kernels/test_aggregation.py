@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from graphs import assert_alike, edges_of, random_graph
+from odd_graphs import assert_alike, edges_of, random_graph
 
 from gamma_kg import Gamma, GammaConfig, KnowledgeGraph
 from gamma_kg.errors import ConfigError

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from graphs import GRAPHS
+from odd_graphs import GRAPHS
 
 from gamma_kg.errors import ConfigError
 from gamma_kg.kernels import Backend, backend_of

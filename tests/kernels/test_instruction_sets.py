@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from graphs import BILINEAR, GRAPHS, assert_alike
+from odd_graphs import BILINEAR, GRAPHS, assert_alike
 
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import Backend, backend_of, native
 from gamma_kg.kernels.backend import plain_torch
 from gamma_kg.kernels.native.loading import INSTRUCTION_SETS
-from gamma_kg.kernels.parameters import ScoreWeights
+from gamma_kg.kernels.parameters import LayerStack, ScoreWeights
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.layer import RelationalLayer
 from gamma_kg.nn.model import GammaModel
@@ -114,7 +114,6 @@ def test_neighbourhoods(isa: str, algebra: str, D: int, dtype: torch.dtype) -> N
     layers = [RelationalLayer(D, algebra).to(dtype) for _ in range(3)]
     tables = [torch.randn(2, UNION.num_types, D, dtype=dtype) for _ in layers]
     starts, boundary = Starts.single(OFFSET[:-1]), torch.randn(5, D, dtype=dtype)
-    which = torch.tensor([0, 1, 1, 0, 1])
-    arguments = UNION, OFFSET, starts, boundary, [layer.weights() for layer in layers], tables, which
-    found, wanted = (backend.union_layers(*arguments) for backend in both_backends())
+    stack = LayerStack([layer.weights() for layer in layers], tables, torch.tensor([0, 1, 1, 0, 1]))
+    found, wanted = (backend.union_layers(UNION, OFFSET, starts, boundary, stack) for backend in both_backends())
     assert_alike(found, wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from graphs import BILINEAR, GRAPHS, THREADED, assert_alike
+from odd_graphs import BILINEAR, GRAPHS, THREADED, assert_alike
 from torch import Tensor
 
 from gamma_kg.graph.edges import Edges

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from graphs import assert_alike
+from odd_graphs import assert_alike
 
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.graph.edges import Edges

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from graphs import BILINEAR, GRAPHS, THREADED, assert_alike, random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from odd_graphs import BILINEAR, GRAPHS, THREADED, assert_alike, random_graph
 
 from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.kernels import propagate
-from gamma_kg.kernels.native.graphs import arrays
+from gamma_kg.kernels.native.edge_arrays import arrays
 from gamma_kg.kernels.reference import propagate_reference
 
 

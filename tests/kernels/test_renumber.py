@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 import pytest
 import torch
-from graphs import BILINEAR, GRAPHS, assert_alike, random_graph
+from odd_graphs import BILINEAR, GRAPHS, assert_alike, random_graph
 from torch import Tensor
 
 import gamma_kg.predicting.inference as inference
@@ -16,7 +16,7 @@ from gamma_kg.demo import demo_graph
 from gamma_kg.graph.edges import EdgeGroups, Edges
 from gamma_kg.kernels import Backend, backend_of, propagate
 from gamma_kg.kernels.backend import plain_torch
-from gamma_kg.kernels.native.graphs import renumbered
+from gamma_kg.kernels.native.edge_arrays import renumbered
 from gamma_kg.kernels.prepared import PreparedEdges
 from gamma_kg.predicting.gamma import Gamma
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from graphs import BILINEAR, assert_alike, emptied, random_graph
+from odd_graphs import BILINEAR, assert_alike, emptied, random_graph
 
 from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import EdgeGroups, Edges

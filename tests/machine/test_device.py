@@ -27,7 +27,7 @@ def test_auto_is_the_cpu_where_there_is_no_gpu() -> None:
 @needs_no_gpu
 @pytest.mark.parametrize("name", ["cuda", "cuda:3"])
 def test_a_gpu_that_is_not_there_is_refused_with_what_to_do(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"'{name}' was asked for, but torch finds 0 GPUs here: leave it away"):
+    with pytest.raises(ConfigError, match=f"'{name}' was asked for, but torch finds 0 GPUs here: leave it out"):
         Gamma.from_pretrained(device=name)
 
 

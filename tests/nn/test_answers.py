@@ -3,13 +3,14 @@ import math
 import pytest
 import torch
 
-from gamma_kg.nn import answers as answers_file
-from gamma_kg.nn.answers import Answers, Background, LocalAnswers, WholeAnswers
+from gamma_kg.nn import local_answers
+from gamma_kg.nn.answers import Answers, WholeAnswers
+from gamma_kg.nn.local_answers import Background, LocalAnswers
 
 N, K = 60, 2
 
 
-def local_answers(seed: int, is_sampled: bool, inside: int = 20) -> tuple[LocalAnswers, WholeAnswers]:
+def near_and_whole(seed: int, is_sampled: bool, inside: int = 20) -> tuple[LocalAnswers, WholeAnswers]:
     """Answers from a neighbourhood, and the same as a row of all entities; some scores are equal."""
     draw = torch.Generator().manual_seed(seed)
 
@@ -33,8 +34,8 @@ def local_answers(seed: int, is_sampled: bool, inside: int = 20) -> tuple[LocalA
 def test_local_answers_say_what_a_row_of_all_entities_would_say(
     seed: int, is_sampled: bool, sorted_entities: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers_file, "SORTED", sorted_entities)
-    near, whole = local_answers(seed, is_sampled)
+    monkeypatch.setattr(local_answers, "SORTED", sorted_entities)
+    near, whole = near_and_whole(seed, is_sampled)
     known = torch.tensor([3, 17, 40, 41])
     everyone = torch.arange(N)
     assert torch.equal(near.dense(), whole.dense())
@@ -54,18 +55,20 @@ def check_best(near: Answers, whole: Answers, count: int, without: torch.Tensor)
     assert torch.equal(score, whole.at(entity)) and len(entity.unique()) == count
     assert not torch.isin(entity, without).any()
     assert torch.equal(score, whole.best(count, without)[1])
+    ranked, ranked_score, log_total = near.ranked(count, without)
+    assert torch.equal(ranked, entity) and torch.equal(ranked_score, score) and log_total == near.log_total(without)
 
 
 def test_a_neighbourhood_may_hold_everything_or_nothing() -> None:
     for inside in (0, N):
-        near, whole = local_answers(1, False, inside)
+        near, whole = near_and_whole(1, False, inside)
         nobody = torch.empty(0, dtype=torch.long)
         assert near.log_total(nobody) == pytest.approx(whole.log_total(nobody), abs=1e-9)
         assert torch.equal(near.best(N + 5, nobody)[1], whole.best(N + 5, nobody)[1])
 
 
 def test_no_candidate_is_left_where_all_are_known() -> None:
-    near, whole = local_answers(2, False)
+    near, whole = near_and_whole(2, False)
     for answers in (near, whole):
         entity, score = answers.best(3, torch.arange(N))
         assert len(entity) == len(score) == 0
@@ -73,5 +76,5 @@ def test_no_candidate_is_left_where_all_are_known() -> None:
 
 
 def test_answers_say_what_they_were_computed_on() -> None:
-    near, whole = local_answers(0, True)
+    near, whole = near_and_whole(0, True)
     assert (near.local, near.is_sampled, whole.local, whole.is_sampled) == (500, True, None, False)

@@ -160,7 +160,7 @@ def test_a_stopped_run_goes_on_and_asks_nothing_twice(
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a", "a.jsonll", "a.parquet.gz"])
 def test_an_ending_without_a_writer_is_refused_first(family: KnowledgeGraph, tmp_path: Path, name: str) -> None:
-    with pytest.raises(DataError, match=r"ending|leave \.gz away"):
+    with pytest.raises(DataError, match=r"ending|leave out \.gz"):
         write_rows(tmp_path / name, [], family)
 
 

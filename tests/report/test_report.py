@@ -263,7 +263,7 @@ def test_public_runs_have_the_means_that_the_models_reports_give():
     counts = {model: len(paper_groups(list(report.results))["total"]) for model, report in figures.reports.items()}
     assert counts == {"TRIX": 41, "MOTIF": 41, "FLOCK": 40, "KG-ICL": 41, "SEMMA": 50}
     for model, report in figures.reports.items():
-        assert set(report.results) | set(report.tails) <= set(catalog()) and "commit" in report.source
+        assert set(report.results) | set(report.tails) <= set(catalog()) and "commit" in report.origin
         assert all(0 < row["mrr"] < row["hits@10"] < 1 for row in (*report.results.values(), *report.tails.values()))
         for group, mean in figures.others.get(model, {}).items():
             rows = [row["mrr"] for slug, row in report.results.items() if catalog()[slug].group == group]

@@ -9,6 +9,7 @@ import pytest
 
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.complete import complete
+from gamma_kg.data.options import ReadReport
 from gamma_kg.rules import Rules, rules_of
 from gamma_kg.rules.bounds import at_least, at_most
 from gamma_kg.rules.patterns import find_patterns
@@ -193,3 +194,15 @@ def test_axioms_of_an_ontology_count_from_the_first_fact(tmp_path: Path, small_g
     assert "Cheese" in {name.split(":")[-1] for name in answers}
     assert not any(name.startswith("_:") for name in answers)
     assert not any(p.name.startswith("_:") for p in small_gamma.predict(kg, head="Roma", relation="madeBy"))
+
+
+def test_a_declared_single_value_counts_only_where_the_graph_keeps_to_it() -> None:
+    """`hasTopping` of the pizza ontology is inverse functional: each piece of ham lies on one pizza, ham on many."""
+    facts = [(f"pizza {i}", "has", f"topping {i % 5}") for i in range(20)]
+    kg = KnowledgeGraph.from_triples([*facts, ("pizza 21", "base", "thin")])
+    kg.report = ReadReport(axioms=(("inverse functional", "has", ""), ("functional", "base", "")))
+    rules, back = Rules(kg), kg.num_relations
+    assert not rules.has_single_answers(back + kg.relation_id("has"))
+    assert rules.has_single_answers(kg.relation_id("base"))
+    kg.report = ReadReport(axioms=(("inverse functional", "base", ""), ("some", "base", "")))
+    assert not Rules(kg).has_single_answers(back + kg.relation_id("base"))

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from gamma_kg.bench.graphs import Counts, generated_graph
+from gamma_kg.bench.fb15k237 import Counts, generated_graph
 from gamma_kg.bench.timing import best_times, own_memory, threads
 from gamma_kg.bench.whole_queries import distinct_queries
 from gamma_kg.data.benchmark import load_benchmark

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from gamma_kg.bench.graphs import benchmark_graph
+from gamma_kg.bench.fb15k237 import benchmark_graph
 from gamma_kg.bench.layer import BATCH, LayerTimes, copy_bandwidth, measure_plain
 from gamma_kg.bench.start import measure_start
 from gamma_kg.bench.timing import threads

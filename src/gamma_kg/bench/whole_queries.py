@@ -7,7 +7,7 @@ from functools import partial
 
 import torch
 
-from gamma_kg.bench.graphs import Counts, generated_graph
+from gamma_kg.bench.fb15k237 import Counts, generated_graph
 from gamma_kg.bench.timing import best_times, peak_memory_of, threads
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.predicting.gamma import Gamma

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from importlib.metadata import version
 from typing import Annotated
 
@@ -97,6 +98,11 @@ app.command("report")(report.report)
 app.command("bench")(bench.bench)
 
 
+def _say(message: Warning | str, *_where: object) -> None:
+    """A warning as one line, as errors are; the line of Python that gave it helps nobody at a command line."""
+    print(f"gamma: {shown(' '.join(str(message).split()))}", file=sys.stderr)
+
+
 def main() -> None:
     """Run the command line."""
     refusal = None if {"--help", "--version"} & {*sys.argv} else too_little()
@@ -105,7 +111,9 @@ def main() -> None:
         sys.exit(2)
     spare()
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = _say
+            app()
     except GammaError as error:
         print(f"gamma: {shown(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(2)

@@ -60,8 +60,9 @@ def bench(
     elif local:
         show_local(record)
     elif queries:
-        for name, seconds in record["seconds"].items():
-            print(f"{record['graph']}, {name}: {1e3 * seconds:.2f} ms a query")
+        for graph, taken in record["seconds"].items():
+            for name, seconds in taken.items():
+                print(f"{graph}, {name}: {1e3 * seconds:.2f} ms a query")
         for name, value in record["values"].items():
             print(f"{name}: {value:.2f}")
     else:

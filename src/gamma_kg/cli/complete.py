@@ -108,7 +108,7 @@ def complete(
     if ray is not None and (out is None or budget is not None):
         raise DataError("--ray wants --out FILE, and no --budget: it can be stopped and taken up again")
     if ray is not None and device != "cpu":
-        raise DataError(f"--ray computes on CPUs, a core for each worker: leave --device {device} away")
+        raise DataError(f"--ray computes on CPUs, a core for each worker: leave out --device {device}")
     how = AnswerOptions(rules=rules, memory=memory, local=local)
     kg = reading.graph(graph)
     wanted: dict[str, Any] = {

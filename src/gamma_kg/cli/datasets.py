@@ -50,6 +50,7 @@ def datasets(
                 "licence": entry.licence,
                 "ultra_task": entry.ultra_task,
                 "leakage": entry.leakage,
+                "leaked": entry.leaked,
                 "note": entry.note,
             }
             urls = sorted({url for part in entry.downloads for url in part.urls})

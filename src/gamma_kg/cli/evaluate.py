@@ -85,7 +85,7 @@ def evaluate(
     from gamma_kg.predicting.models import resolve_model
 
     if task == "queries":
-        from gamma_kg.cli.queries import DEFAULT_PER_TYPE, evaluate_sets
+        from gamma_kg.cli.query_evaluation import DEFAULT_PER_TYPE, evaluate_sets
 
         evaluate_sets(
             _find(datasets or [], group or [], data_dir, split),

@@ -26,7 +26,7 @@ def mcp(
 ) -> None:
     """Let an assistant find entities, predict, explain and list missing facts, over the Model Context Protocol."""
     from gamma_kg.cli.extras import needed
-    from gamma_kg.cli.graphs import title_of
+    from gamma_kg.cli.graph_names import title_of
     from gamma_kg.predicting.answer_options import AnswerOptions
     from gamma_kg.predicting.models import resolve_model
 

@@ -108,7 +108,7 @@ def predict(
         if queries is None or out is None or assert_:
             raise DataError("--ray answers a file of --queries into a folder of Parquet files: --out FOLDER")
         if device != "cpu":
-            raise DataError(f"--ray computes on CPUs, a core for each worker: leave --device {device} away")
+            raise DataError(f"--ray computes on CPUs, a core for each worker: leave out --device {device}")
     elif out is not None:
         check_ending(out, asserted=assert_)
     elif assert_:

@@ -76,7 +76,7 @@ class Reading:
 
     def graph(self, name: str) -> KnowledgeGraph:
         """Loads the graph and tells on stderr what was left out."""
-        from gamma_kg.cli.graphs import load_graph
+        from gamma_kg.cli.graph_names import load_graph
 
         kg = load_graph(name, **self.options())
         report = kg.report

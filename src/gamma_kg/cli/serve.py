@@ -44,7 +44,7 @@ def serve(
 ) -> None:
     """Show graphs as pages in a browser: search, ask, see why, find missing facts; and as a REST interface."""
     from gamma_kg.cli.extras import needed
-    from gamma_kg.cli.graphs import title_of
+    from gamma_kg.cli.graph_names import title_of
     from gamma_kg.errors import ConfigError
     from gamma_kg.machine.memory import parse_memory
     from gamma_kg.predicting.answer_options import AnswerOptions

@@ -1,7 +1,8 @@
 """Ontologies in OBO format (the Gene Ontology and its kin), line by line: no library is needed for facts and names.
 
-`is_a`, `relationship`, `intersection_of` and `instance_of` are facts, `name`, `synonym` and `alt_id` names; obsolete
-terms stay out. Identifiers become the IRIs that the same ontology has in OWL: GO:0008150 is …/obo/GO_0008150.
+`is_a`, `relationship`, `intersection_of` and `instance_of` are facts, `name`, `synonym` and `alt_id` names; what is
+said of relations (`is_transitive`, `domain` …) and `disjoint_from` are axioms; obsolete terms stay out. Identifiers
+become the IRIs that the same ontology has in OWL: GO:0008150 is …/obo/GO_0008150.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 
 from gamma_kg.data.encoder import TripleEncoder
 from gamma_kg.data.names import LABEL_PROPERTIES, WELL_KNOWN_PREFIXES, RdfNames
+from gamma_kg.data.ontology import OntologyReader
 from gamma_kg.data.options import Tally
 from gamma_kg.data.streams import Input, line_chunks
 
@@ -18,6 +20,13 @@ IS_A = "http://www.w3.org/2000/01/rdf-schema#subClassOf"
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 SYNONYM = "http://www.geneontology.org/formats/oboInOwl#hasExactSynonym"
 LABEL = LABEL_PROPERTIES[0]
+RELATION_KINDS = {
+    "is_transitive": "transitive",
+    "is_symmetric": "symmetric",
+    "is_asymmetric": "asymmetric",
+    "is_functional": "functional",
+    "is_inverse_functional": "inverse functional",
+}
 # Everything after an unescaped " !" is a comment, a group in braces at the end are qualifiers.
 _TRAILER = re.compile(r"(?<!\\)\s+(!.*|\{[^{}]*\}\s*(!.*)?)$")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -27,7 +36,7 @@ _CURIE = re.compile(r"([A-Za-z][\w.-]*):(\S+)")
 
 def read_obo(opened: Input, encoder: TripleEncoder, tally: Tally, names: RdfNames) -> None:
     """Reads a whole OBO file; a line that is no `tag: value` is a bad line."""
-    reader = _OboReader(encoder, names)
+    reader = _OboReader(encoder, names, tally.ontology)
     for line, kind, tags in _stanzas(opened, tally):
         if not reader.add(kind, tags):
             tally.bad(f"{opened.name} line {line}: the stanza [{kind}] has no id")
@@ -37,9 +46,9 @@ def read_obo(opened: Input, encoder: TripleEncoder, tally: Tally, names: RdfName
 
 
 class _OboReader:
-    def __init__(self, encoder: TripleEncoder, names: RdfNames) -> None:
+    def __init__(self, encoder: TripleEncoder, names: RdfNames, axioms: OntologyReader | None) -> None:
         self._encoder = encoder
-        self._names = names
+        self._names, self._axioms = names, axioms
         self._ontology = "obo"
         self._batch: list[tuple[str, str, str]] = []
         self.num_obsolete = 0
@@ -74,12 +83,25 @@ class _OboReader:
             self._names.add_label(own, SYNONYM, _ESCAPED.sub(r"\1", quoted[1]), None)
         elif tag == "alt_id":
             self._names.add_label(own, SYNONYM, value, None)
-        elif kind == "Typedef" or not words:
-            return  # relations between relations are for reasoners
+        elif not words:
+            return
+        elif tag in ("domain", "range") and kind == "Typedef":
+            self._add_axiom(tag, own, self._iri(words[0]))
+        elif tag == "disjoint_from" and kind == "Term":
+            self._add_axiom("disjoint", own, self._iri(words[0]))
+        elif kind == "Typedef":  # relations between relations are for reasoners
+            if tag in RELATION_KINDS and value == "true":
+                self._add_axiom(RELATION_KINDS[tag], own)
         elif tag in ("is_a", "intersection_of", "instance_of") and len(words) == 1:
             self._batch.append((own, TYPE if tag == "instance_of" else IS_A, self._iri(words[0])))
         elif tag in ("relationship", "intersection_of") and len(words) >= 2:
             self._batch.append((own, self._iri(words[0]), self._iri(words[1])))
+            if kind == "Term":
+                self._add_axiom("some", self._iri(words[0]))
+
+    def _add_axiom(self, kind: str, first: str, second: str = "") -> None:
+        if self._axioms is not None:
+            self._axioms.add_axiom(kind, first, second)
 
     def _iri(self, identifier: str) -> str:
         if "://" in identifier:

@@ -47,6 +47,7 @@ PROPERTY_KINDS = {
     OWL + "AsymmetricProperty": "asymmetric",
     OWL + "IrreflexiveProperty": "irreflexive",
     OWL + "SymmetricProperty": "symmetric",
+    OWL + "TransitiveProperty": "transitive",
 }
 AXIOM_RELATIONS = {
     OWL + "disjointWith": "disjoint",
@@ -67,13 +68,21 @@ Triple = tuple[str, str, str]
 class OntologyReader:
     """Takes triples by name; keeps constructs and plumbing to itself, and turns them into facts at the end."""
 
-    axioms: list[Axiom] = field(default_factory=list)
     num_plumbing: int = 0
+    _axioms: dict[Axiom, None] = field(default_factory=dict)  # in the order of the file
     _held: list[Triple] = field(default_factory=list)
     _annotations: set[str] = field(default_factory=set)
     _obsolete: set[str] = field(default_factory=set)
     _may_be_zero: set[str] = field(default_factory=set)
     _is_ontology: bool = False
+
+    def add_axiom(self, kind: str, first: str, second: str = "") -> None:
+        """Notes what is said of a class or a property, once."""
+        self._axioms[kind, first, second] = None
+
+    @property
+    def axioms(self) -> list[Axiom]:
+        return list(self._axioms)
 
     def takes(self, head: str, relation: str, tail: str) -> bool:
         """Whether the triple is kept here instead of being a fact as it is."""
@@ -117,17 +126,17 @@ class OntologyReader:
             return True
         if relation == TYPE and _namespace(tail) in DECLARED:
             if tail in PROPERTY_KINDS:
-                self.axioms.append((PROPERTY_KINDS[tail], head, ""))
+                self.add_axiom(PROPERTY_KINDS[tail], head)
             elif tail == OWL + "AnnotationProperty":
                 self._annotations.add(head)
             self._is_ontology |= tail in (OWL + "Class", OWL + "Ontology", RDFS + "Class", OWL + "ObjectProperty")
             self.num_plumbing += 1
             return True
         if relation in AXIOM_RELATIONS:
-            self.axioms.append((AXIOM_RELATIONS[relation], head, tail))
+            self.add_axiom(AXIOM_RELATIONS[relation], head, tail)
             return True
         if relation == OWL + "inverseOf":
-            self.axioms.append(("inverse", head, tail))
+            self.add_axiom("inverse", head, tail)
             return True
         return False
 
@@ -144,18 +153,29 @@ class OntologyReader:
                     yield head, relation, tail
             elif relation in (SUBCLASS, EQUIVALENT, TYPE):
                 upward = TYPE if relation == TYPE else SUBCLASS
-                yield from nodes.facts(head, upward, tail, is_equal=relation == EQUIVALENT)
+                stated = list(nodes.facts(head, upward, tail, is_equal=relation == EQUIVALENT))
+                self._add_stated(head, stated)
+                yield from stated
             elif relation in (OWL + "unionOf", OWL + "disjointUnionOf"):
                 members = nodes.members(tail)
                 yield from ((member, SUBCLASS, head) for member in members if not member.startswith("_:"))
                 if relation == OWL + "disjointUnionOf":
                     self._add_disjoint(members)
             elif relation in (OWL + "intersectionOf", OWL + "oneOf"):
-                yield from nodes.list_facts(head, relation, tail)
+                stated = list(nodes.list_facts(head, relation, tail))
+                self._add_stated(head, stated)
+                yield from stated
+
+    def _add_stated(self, head: str, facts: list[Triple]) -> None:
+        """Notes properties that are stated of every member of a class: they hold for all that is below it."""
+        for start, relation, _ in facts:
+            if start == head and relation not in (SUBCLASS, TYPE):
+                self.add_axiom("some", relation)
 
     def _add_disjoint(self, members: list[str]) -> None:
         named = [member for member in members if not member.startswith("_:")][:MAX_DISJOINT]
-        self.axioms.extend(("disjoint", a, b) for a, b in combinations(named, 2))
+        for a, b in combinations(named, 2):
+            self.add_axiom("disjoint", a, b)
 
 
 class _Nodes:

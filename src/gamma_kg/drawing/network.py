@@ -23,6 +23,8 @@ FAR = 1e6
 JOINT = re.compile(r"(?<=[_\-/:.#])|(?<=[a-z])(?=[A-Z])")
 # Where along an arrow its name may stand.
 STATIONS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
+Curve = Sequence[tuple[Point, Point, Point, Point]]  # Bézier pieces, one after the other
+Room = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ def _gaps(
     return room
 
 
-def _smooth(points: Sequence[Point]) -> list[tuple[Point, Point, Point, Point]]:
+def _smooth(points: Sequence[Point]) -> Curve:
     """Bézier pieces through the points that leave and arrive level."""
     pieces = []
     for (x1, y1), (x2, y2) in itertools.pairwise(points):
@@ -138,7 +140,7 @@ def _smooth(points: Sequence[Point]) -> list[tuple[Point, Point, Point, Point]]:
     return pieces
 
 
-def _line(curve: Sequence[tuple[Point, Point, Point, Point]], arrow: Arrow, colour: str) -> str:
+def _line(curve: Curve, arrow: Arrow, colour: str) -> str:
     thickness = 1.5 + 4 * min(max(arrow.weight, 0.0), 1.0)
     (x, y), before = curve[-1][3], curve[-1][2]
     way = 1 if x >= before[0] else -1
@@ -157,9 +159,9 @@ def _line(curve: Sequence[tuple[Point, Point, Point, Point]], arrow: Arrow, colo
 
 
 def _label(
-    curve: Sequence[tuple[Point, Point, Point, Point]],
+    curve: Curve,
     lines: Sequence[str],
-    taken: list[tuple[float, float, float, float]],
+    taken: list[Room],
     own: Sequence[Point],
     others: Sequence[Point],
 ) -> str:
@@ -179,7 +181,7 @@ def _label(
         for shift in (8, -width - 8)
     ]
 
-    def cost(room: tuple[float, float, float, float]) -> float:
+    def cost(room: Room) -> float:
         on_lines = _within(room, RIM, own) + _within(room, RIM, others)
         on_names = sum(_overlap(room, other) for other in taken)
         return LINE_COST * on_lines + BESIDE_COST * _within(room, BESIDE, others) + NAME_COST * on_names
@@ -194,7 +196,7 @@ def _label(
     return f"<g {rim}>{''.join(written)}</g>"
 
 
-def _at(curve: Sequence[tuple[Point, Point, Point, Point]], t: float) -> Point:
+def _at(curve: Curve, t: float) -> Point:
     """The point at the share t of an arrow."""
     number = min(int(t * len(curve)), len(curve) - 1)
     s = t * len(curve) - number
@@ -204,25 +206,25 @@ def _at(curve: Sequence[tuple[Point, Point, Point, Point]], t: float) -> Point:
     return x, sum(w * p[1] for w, p in zip(weights, (a, b, c, d), strict=True))
 
 
-def _samples(curve: Sequence[tuple[Point, Point, Point, Point]]) -> list[Point]:
+def _samples(curve: Curve) -> list[Point]:
     """Points along an arrow, close enough that no name slips between them."""
     length = sum(math.dist(a, d) for a, _, _, d in curve)
     count = max(int(1.2 * length / SPACING), 8)
     return [_at(curve, i / count) for i in range(count + 1)]
 
 
-def _head_room(curve: Sequence[tuple[Point, Point, Point, Point]]) -> tuple[float, float, float, float]:
+def _head_room(curve: Curve) -> Room:
     """Where the head of an arrow is."""
     _, _, before, (x, y) = curve[-1]
     return (x - 14, y - 8, x, y + 8) if x >= before[0] else (x, y - 8, x + 14, y + 8)
 
 
-def _within(room: tuple[float, float, float, float], rim: float, points: Sequence[Point]) -> int:
+def _within(room: Room, rim: float, points: Sequence[Point]) -> int:
     left, top, right, bottom = room[0] - rim, room[1] - rim, room[2] + rim, room[3] + rim
     return sum(left <= x <= right and top <= y <= bottom for x, y in points)
 
 
-def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:
+def _overlap(a: Room, b: Room) -> float:
     return max(min(a[2], b[2]) - max(a[0], b[0]), 0) * max(min(a[3], b[3]) - max(a[1], b[1]), 0)
 
 

@@ -12,9 +12,10 @@ import numpy as np
 from gamma_kg.data.benchmark import Benchmark, Split
 from gamma_kg.data.leakage import leakage_of
 from gamma_kg.errors import ConfigError, NonFiniteScoreError, did_you_mean
-from gamma_kg.evaluation.evaluate import UNRANKED, RivalCounts, SplitRanker
+from gamma_kg.evaluation.evaluate import SplitRanker
 from gamma_kg.evaluation.metrics import adjusted_mean_rank_index, rank_metrics
 from gamma_kg.evaluation.plan import QueryBatch, QueryPlan
+from gamma_kg.evaluation.ranking import UNRANKED, RivalCounts
 from gamma_kg.evaluation.relations import HeadBatch, RelationPlan, RelationRanker
 from gamma_kg.evaluation.store import FORMAT, Partial, ResultStore, result_key
 from gamma_kg.evaluation.strata import STRATIFIERS, stratify

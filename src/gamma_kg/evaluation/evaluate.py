@@ -5,56 +5,21 @@ B queries of a batch, N entities, Q ranked answers in all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from gamma_kg.data.benchmark import Split
 from gamma_kg.errors import NonFiniteScoreError
 from gamma_kg.evaluation.plan import QueryBatch, QueryPlan
-from gamma_kg.evaluation.ranking import count_rivals
-from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.evaluation.ranking import RivalCounts, count_rivals
+from gamma_kg.evaluation.split_graph import graph_of
 from gamma_kg.graph.inverse import direct_of, is_inverse
 from gamma_kg.graph.known import KnownAnswers
 from gamma_kg.predicting.answer_options import AS_PUBLISHED, AnswerOptions
 from gamma_kg.predicting.predictor import Predictor
 from gamma_kg.rules import rules_of
-
-IntArray = NDArray[np.int64]
-UNRANKED = -1
-
-
-@dataclass(frozen=True, eq=False)
-class RivalCounts:
-    """Per ranked answer: rivals above, tied and in all, int64 (Q,); `UNRANKED` where nothing was computed yet."""
-
-    above: IntArray
-    tied: IntArray
-    total: IntArray
-
-    @classmethod
-    def empty(cls, size: int) -> RivalCounts:
-        return cls(*(np.full(size, UNRANKED, dtype=np.int64) for _ in range(3)))
-
-    def take_over(self, others: Iterable[RivalCounts]) -> None:
-        """Fill in what others have ranked."""
-        for other in others:
-            ranked = other.above != UNRANKED
-            for mine, theirs in ((self.above, other.above), (self.tied, other.tied), (self.total, other.total)):
-                mine[ranked] = theirs[ranked]
-
-    @property
-    def is_complete(self) -> bool:
-        return bool((self.above != UNRANKED).all())
-
-    def published_rank(self) -> IntArray:
-        return 1 + self.above + self.tied
-
-    def fair_rank(self) -> NDArray[np.float64]:
-        return 1 + self.above + self.tied / 2
 
 
 class SplitRanker:
@@ -67,7 +32,7 @@ class SplitRanker:
         how: AnswerOptions = AS_PUBLISHED,
     ) -> None:
         self.predictor, self.split, self.how = predictor, split, how
-        self.kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
+        self.kg = graph_of(split)
         known = np.concatenate((split.known, split.queries))
         self.known = KnownAnswers.build(known, split.num_entities, split.num_relations)
 
@@ -85,10 +50,7 @@ class SplitRanker:
                 scores_BN[row, torch.from_numpy(rules_of(self.kg).blocked(*query))] = float(scores_BN[row].min()) - 1
         known_row, known = self.known.of(batch.source, batch.relation)
         arrays = (torch.from_numpy(a) for a in (batch.row, batch.answer, known_row, known))
-        rivals = count_rivals(scores_BN, *arrays)
-        counts.above[batch.position] = rivals.above.numpy()
-        counts.tied[batch.position] = rivals.tied.numpy()
-        counts.total[batch.position] = rivals.total.numpy()
+        counts.put(batch.position, count_rivals(scores_BN, *arrays))
 
     def _describe(self, batch: QueryBatch, row: int) -> str:
         source, relation = int(batch.source[row]), int(batch.relation[row])

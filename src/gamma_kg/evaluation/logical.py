@@ -63,11 +63,6 @@ def contestant(
     )
 
 
-def graph_of(split: Split) -> KnowledgeGraph:
-    """The seen facts of a split, as benchmarks count them (repeated lines stay)."""
-    return KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
-
-
 def sampled(split: Split, per_shape: int, seed: int, **options: Any) -> list[LogicalQuery]:
     """Queries of both balances: held-out facts are those that the split knows and its graph does not hold."""
     facts = Facts(split.graph, split.known, split.num_entities, split.num_relations)

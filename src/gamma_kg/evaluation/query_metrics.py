@@ -44,13 +44,13 @@ def score_query(query: LogicalQuery, member_N: Tensor) -> QueryScore:
     ranked = torch.from_numpy(query.ranked)
     zeros = torch.zeros_like
     rivals = count_rivals(member_N[None], zeros(ranked), ranked, zeros(answers), answers)
-    published, fair = rivals.published_rank().double(), rivals.fair_rank()
+    published, fair = rivals.published_rank(), rivals.fair_rank()
     given = int((member_N > ANSWER).sum())
     return QueryScore(
         query.shape,
         float((1 / published).mean()),
         float((1 / fair).mean()),
-        float((published <= 10).double().mean()),
+        float((published <= 10).mean()),
         abs(given - len(answers)) / len(answers),
     )
 

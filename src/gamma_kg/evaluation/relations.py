@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from gamma_kg.data.benchmark import Split
 from gamma_kg.errors import NonFiniteScoreError
-from gamma_kg.evaluation.evaluate import RivalCounts
 from gamma_kg.evaluation.plan import draw_triples
-from gamma_kg.evaluation.ranking import count_rivals
-from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.evaluation.ranking import RivalCounts, count_rivals
+from gamma_kg.evaluation.split_graph import graph_of
 from gamma_kg.graph.inverse import inverse_of
 from gamma_kg.graph.known import KnownAnswers
 from gamma_kg.predicting.answer_options import AS_PUBLISHED, AnswerOptions
@@ -84,7 +83,7 @@ class RelationRanker:
     def __init__(self, predictor: Predictor, split: Split, how: AnswerOptions = AS_PUBLISHED) -> None:
         self.predictor, self.split = predictor, split
         self._options: dict[str, Any] = {"memory": how.memory, "local": how.local}
-        self.kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
+        self.kg = graph_of(split)
         head, relation, tail = np.concatenate((split.known, split.queries)).T
         # Tails take the place of relations and relations that of answers: the relations known between two entities.
         size = split.num_entities
@@ -111,7 +110,5 @@ class RelationRanker:
             raise NonFiniteScoreError(f"the scores for ({names[0]}, ?, {names[1]}) are not finite (NaN or infinity)")
         known_row, known = self.known.of(np.full_like(batch.tail, batch.head), batch.tail)
         rows = np.arange(len(batch.tail))
-        rivals = count_rivals(scores_AR, *(torch.from_numpy(a) for a in (rows, batch.relation, known_row, known)))
-        counts.above[batch.position] = rivals.above.numpy()
-        counts.tied[batch.position] = rivals.tied.numpy()
-        counts.total[batch.position] = rivals.total.numpy()
+        arrays = (torch.from_numpy(a) for a in (rows, batch.relation, known_row, known))
+        counts.put(batch.position, count_rivals(scores_AR, *arrays))

@@ -11,6 +11,7 @@ import torch
 
 from gamma_kg.data.benchmark import Split
 from gamma_kg.evaluation.plan import QueryPlan
+from gamma_kg.evaluation.split_graph import graph_of
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.known import KnownAnswers
 from gamma_kg.graph.relation_pairs import KINDS
@@ -28,7 +29,7 @@ def one_way_relations(kg: KnowledgeGraph) -> np.ndarray:
 
 def reversal_rate(predictor: Predictor, split: Split, *, limit: int | None = None, seed: int = 0) -> tuple[float, int]:
     """Share of the distinct queries of one-way relations whose first new answer is a fact reversed, and how many."""
-    kg = KnowledgeGraph(split.graph, split.entities, split.relations, keep_duplicates=True)
+    kg = graph_of(split)
     plan = QueryPlan.build(split, limit=limit, seed=seed)
     one_way = one_way_relations(kg)
     known = KnownAnswers.build(split.graph, split.num_entities, split.num_relations)

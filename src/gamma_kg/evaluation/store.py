@@ -22,13 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gamma_kg.errors import DataError
-from gamma_kg.evaluation.evaluate import RivalCounts
+from gamma_kg.evaluation.ranking import RivalCounts
 from gamma_kg.io.atomic import write_text, write_whole
 from gamma_kg.io.sealed import read_object, seal
 
 FORMAT = "gamma-kg/result/1"
 # An unfinished graph is saved as often as that costs no more than this share of the time: a kill loses next to nothing.
 SAVING_SHARE = 0.03
+COUNTS = ("above", "tied", "total")  # the arrays of `RivalCounts`
 NUMBER = (int, float, NoneType)
 # What whoever reads a result relies on.
 NEEDED: dict[str, type | tuple[type, ...]] = {
@@ -70,7 +71,7 @@ class ResultStore:
         arrays = read_arrays(ranks, "key")
         if arrays is None or str(arrays["key"]) != key:
             return None  # ranked anew
-        return result, RivalCounts(arrays["above"], arrays["tied"], arrays["total"])
+        return result, counts_of(arrays)
 
     def save(self, label: str, result: Mapping[str, Any], counts: RivalCounts) -> None:
         """Ranks first, then the JSON file: where that is, the graph is done."""
@@ -83,15 +84,15 @@ class ResultStore:
         for path in self._partials(label, split):
             path.unlink(missing_ok=True)
 
-    def partial(self, label: str, split: str, key: str, size: int, rank: int) -> Partial:
+    def partial(self, label: str, split: str, key: str, size: int, process: int) -> Partial:
         """What earlier runs of this graph, by any number of processes, have ranked; ready to be continued."""
         counts, seconds = RivalCounts.empty(size), 0.0
         for path in self._partials(label, split):
             arrays = read_arrays(path, "key", "seconds")
             if arrays is not None and str(arrays["key"]) == key and len(arrays["above"]) == size:
-                counts.take_over([RivalCounts(arrays["above"], arrays["tied"], arrays["total"])])
+                counts.take_over([counts_of(arrays)])
                 seconds = max(seconds, float(arrays["seconds"]))
-        own = self.folder / "ranks" / f"{self.path(label, split).stem}.part{rank}.npz"
+        own = self.folder / "ranks" / f"{self.path(label, split).stem}.part{process}.npz"
         return Partial(own, key, counts, seconds)
 
     def drop_partials(self, label: str, split: str) -> None:
@@ -178,15 +179,19 @@ def read_arrays(path: Path, *more: str) -> dict[str, NDArray[Any]] | None:
     """What `_write_arrays` wrote; None where that is damaged. Arrays of objects, which could run code, are refused."""
     try:
         with path.open("rb") as stream, np.load(stream) as arrays:  # np.load would leave a damaged file open
-            found = {name: arrays[name] for name in ("above", "tied", "total", *more)}
+            found = {name: arrays[name] for name in (*COUNTS, *more)}
     except DAMAGE:
         return None
-    sizes = {len(found[name]) if found[name].ndim == 1 else -1 for name in ("above", "tied", "total")}
+    sizes = {len(found[name]) if found[name].ndim == 1 else -1 for name in COUNTS}
     return found if len(sizes) == 1 and -1 not in sizes else None
 
 
+def counts_of(arrays: Mapping[str, NDArray[Any]]) -> RivalCounts:
+    return RivalCounts(*(arrays[name] for name in COUNTS))
+
+
 def _write_arrays(path: Path, key: str, counts: RivalCounts, **more: NDArray[Any] | np.float64) -> None:
-    arrays: dict[str, Any] = {"above": counts.above, "tied": counts.tied, "total": counts.total, **more}
+    arrays: dict[str, Any] = {**dict(zip(COUNTS, counts.parts, strict=True)), **more}
 
     def save(file: Path) -> None:
         with file.open("wb") as stream:

@@ -23,7 +23,8 @@ from gamma_kg.graph.inverse import direct_of, is_inverse
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.growth import grow
-from gamma_kg.nn.answers import Answers, Background, LocalAnswers, WholeAnswers
+from gamma_kg.nn.answers import Answers, WholeAnswers
+from gamma_kg.nn.local_answers import Background, LocalAnswers
 from gamma_kg.nn.model import GammaModel, RelationStates
 
 Triple = tuple[int, int, int]

@@ -16,7 +16,7 @@ def describe(explanation: Explanation) -> str:
         + (" (in the graph; explained as if it were not)" if e.known else ""),
     ]
     if e.why_not is not None:
-        lines += ["", f"Against it: {e.why_not}."]
+        lines += ["", f"By the rules it is not proposed: {e.why_not}."]
     if e.reasons:
         lines += ["", "Rules of this graph that speak for it, with how often they hold:"]
         lines += [f"  {reason.count / reason.of:6.0%}  {reason.text}" for reason in e.reasons]

@@ -70,7 +70,7 @@ def check_ending(path: Path, *, asserted: bool = False) -> None:
         hint = did_you_mean(ending, ENDINGS) or f": choose from {' '.join(ENDINGS)}, also with .gz"
         raise DataError(f"{path}: no format of the ending {ending or '(none)'!r} can be written{hint}")
     if ending == ".parquet" and path.name.lower().endswith(".gz"):
-        raise DataError(f"{path}: Parquet is packed already; leave .gz away")
+        raise DataError(f"{path}: Parquet is packed already; leave out .gz")
     if asserted and ending not in RDF_WRITERS:
         raise DataError(f"{path}: only RDF can assert facts ({' '.join(RDF_WRITERS)}); a table lists them anyway")
 

@@ -19,7 +19,7 @@ from gamma_kg.graph.edges import EdgeGroups, Edges
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.kernels.first import first_layer
-from gamma_kg.kernels.parameters import LayerWeights, ScoreWeights
+from gamma_kg.kernels.parameters import LayerStack, LayerWeights, ScoreWeights
 from gamma_kg.kernels.prepared import PreparedEdges
 from gamma_kg.kernels.reference import layer_reference, propagate_reference
 from gamma_kg.kernels.score import score_reference
@@ -80,23 +80,11 @@ class Backend:
             x_BND = starts.spread(edges.num_nodes, boundary_BD)
         return layer_reference(edges, x_BND, relation_BRW, starts, boundary_BD, weights, self.propagate)
 
-    def layers(
-        self,
-        edges: EdgeGroups,
-        starts: Starts,
-        boundary_BD: Tensor,
-        layers: Sequence[LayerWeights],
-        tables: Sequence[Tensor],
-        which_B: Tensor | None,
-    ) -> Tensor:
-        """States after all layers, (B, N, D), beginning with the boundary; no gradients.
-
-        `tables` are the relation vectors of each layer, (U, R, W); `which_B` says which table each query uses, without
-        it all use the first.
-        """
+    def layers(self, edges: EdgeGroups, starts: Starts, boundary_BD: Tensor, stack: LayerStack) -> Tensor:
+        """States after all layers, (B, N, D), beginning with the boundary; no gradients."""
         x_BND: Tensor | None = None
-        for weights, table_URW in zip(layers, tables, strict=True):
-            relation_BRW = table_URW if which_B is None else table_URW[which_B]
+        for weights, table_URW in zip(stack.layers, stack.tables, strict=True):
+            relation_BRW = table_URW if stack.which_B is None else table_URW[stack.which_B]
             x_BND = self.layer(edges, x_BND, relation_BRW, starts, boundary_BD, weights)
         return starts.spread(edges.num_nodes, boundary_BD) if x_BND is None else x_BND
 
@@ -107,14 +95,7 @@ class Backend:
         return score_reference(z_KBCD, query_BQ, weights, dropout)
 
     def union_layers(
-        self,
-        edges: EdgeGroups,
-        offset_B1: Tensor,
-        starts: Starts,
-        boundary_BD: Tensor,
-        layers: Sequence[LayerWeights],
-        tables: Sequence[Tensor],
-        which_B: Tensor | None,
+        self, edges: EdgeGroups, offset_B1: Tensor, starts: Starts, boundary_BD: Tensor, stack: LayerStack
     ) -> Tensor:
         """The same for B small graphs side by side as one, query b having the nodes offset[b] : offset[b + 1]: (N, D).
 
@@ -125,9 +106,7 @@ class Backend:
                 part_of_union(edges, nodes),
                 starts_in(starts, b, nodes),
                 boundary_BD[b : b + 1],
-                layers,
-                tables,
-                None if which_B is None else which_B[b : b + 1],
+                stack.of_queries(slice(b, b + 1)),
             )[0]
             for b, nodes in ranges(offset_B1)
         ]

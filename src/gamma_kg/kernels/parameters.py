@@ -1,6 +1,7 @@
 """What a layer, attention and the score are made of, as records: what the model hands to a backend.
 
-D channels, K branches, A attention width, H hidden width, B queries. Maps of features [z ; q] have 2D inputs.
+D channels, K branches, A attention width, H hidden width, B queries, U relation tables, R edge types, W width of a
+relation vector. Maps of features [z ; q] have 2D inputs.
 """
 
 from __future__ import annotations
@@ -21,6 +22,17 @@ class LayerWeights(NamedTuple):
     eps: float
     algebra: str
     aggregation: str = "sum"
+
+
+class LayerStack(NamedTuple):
+    """All layers of an encoder, and which relation vectors each query goes through them with."""
+
+    layers: Sequence[LayerWeights]
+    tables: Sequence[Tensor]  # of each layer, (U, R, W)
+    which_B: Tensor | None  # the table of each query; without it all use the first
+
+    def of_queries(self, part: slice) -> LayerStack:
+        return self if self.which_B is None else self._replace(which_B=self.which_B[part])
 
 
 class AttentionWeights(NamedTuple):

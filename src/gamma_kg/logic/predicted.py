@@ -114,7 +114,7 @@ class ModelProjection(Projector):
         def best(count: int) -> Tensor:
             return degree_N.topk(min(count, len(degree_N))).indices
 
-        found = [rules_of(self.kg).without(entity, relation, best).numpy() for entity in likely]
+        found = [rules_of(self.kg).without(entity, relation, best, implied=False).numpy() for entity in likely]
         return torch.from_numpy(reduce(np.intersect1d, found))
 
 

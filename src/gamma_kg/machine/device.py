@@ -28,7 +28,7 @@ def choose_device(name: str | torch.device = "cpu") -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ConfigError(
             f"device {str(name)!r} was asked for, but torch finds {torch.cuda.device_count()} GPUs here: "
-            "leave it away or say cpu, or install a torch built for your GPU"
+            "leave it out or say cpu, or install a torch built for your GPU"
         )
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", torch.cuda.current_device())

@@ -136,7 +136,7 @@ def _use_own_gpu() -> None:
     if local >= torch.cuda.device_count():
         raise ConfigError(
             f"process {local} of this machine wants a GPU of its own, and torch sees {torch.cuda.device_count()}: "
-            "start at most one process per GPU (torchrun --nproc_per_node), or leave --device cuda away"
+            "start at most one process per GPU (torchrun --nproc_per_node), or leave out --device cuda"
         )
     torch.cuda.set_device(local)
 

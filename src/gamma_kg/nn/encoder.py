@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from gamma_kg.graph.edges import EdgeGroups
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
+from gamma_kg.kernels.parameters import LayerStack
 from gamma_kg.nn.layer import RelationalLayer
 
 
@@ -34,14 +35,12 @@ class Encoder(nn.Module):
         `relation_URD` are relation states for U distinct relations, `which_B` says which of them belongs to each
         query. Neither is given where the layers own their relation vectors.
         """
-        layers = [layer for layer in self.layers if isinstance(layer, RelationalLayer)]
         if not self._learns(boundary_BD, relation_URD):
             with torch.no_grad():
-                tables = [layer.relation_table(relation_URD) for layer in layers]
-                weights = [layer.weights() for layer in layers]
-                return backend_of(boundary_BD.device).layers(edges, starts, boundary_BD, weights, tables, which_B)
+                stack = self._stack(relation_URD, which_B)
+                return backend_of(boundary_BD.device).layers(edges, starts, boundary_BD, stack)
         x_BND: Tensor | None = None
-        for layer in layers:
+        for layer in self._layers():
             x_BND = layer(edges, x_BND, relation_of_queries(layer, relation_URD, which_B), starts, boundary_BD)
         return starts.spread(edges.num_nodes, boundary_BD) if x_BND is None else x_BND
 
@@ -64,11 +63,16 @@ class Encoder(nn.Module):
 
         No gradients.
         """
-        layers = [layer for layer in self.layers if isinstance(layer, RelationalLayer)]
+        stack = self._stack(relation_URD, which_B)
+        return backend_of(boundary_BD.device).union_layers(edges, offset_B1, starts, boundary_BD, stack)
+
+    def _stack(self, relation_URD: Tensor | None, which_B: Tensor | None) -> LayerStack:
+        layers = self._layers()
         tables = [layer.relation_table(relation_URD) for layer in layers]
-        weights = [layer.weights() for layer in layers]
-        backend = backend_of(boundary_BD.device)
-        return backend.union_layers(edges, offset_B1, starts, boundary_BD, weights, tables, which_B)
+        return LayerStack([layer.weights() for layer in layers], tables, which_B)
+
+    def _layers(self) -> list[RelationalLayer]:
+        return [layer for layer in self.layers if isinstance(layer, RelationalLayer)]
 
 
 def relation_of_queries(layer: RelationalLayer, relation_URD: Tensor | None, which_B: Tensor | None) -> Tensor:

@@ -18,7 +18,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.growth import grow
-from gamma_kg.nn.answers import Background
+from gamma_kg.nn.local_answers import Background
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.predicting.inference import RelationCache, relation_states, require_finite
 

@@ -20,7 +20,7 @@ from gamma_kg.io.sealed import parsed, seal, unsealed
 from gamma_kg.predicting.calibration import Calibration
 
 # Part of every name: what was fitted in another way is not read again.
-FORMAT = 2
+FORMAT = 3
 
 
 def calibration_path(kg: KnowledgeGraph, **parts: Any) -> Path:

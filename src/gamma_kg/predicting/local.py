@@ -18,7 +18,7 @@ from gamma_kg.graph.neighbourhoods import Neighbourhoods
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.growth import grow
 from gamma_kg.machine.memory import budget
-from gamma_kg.nn.answers import Background, LocalAnswers
+from gamma_kg.nn.local_answers import Background, LocalAnswers
 from gamma_kg.nn.model import GammaModel, RelationStates, Scores
 from gamma_kg.predicting.background import BackgroundCache
 from gamma_kg.predicting.inference import (

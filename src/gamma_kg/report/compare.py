@@ -12,7 +12,7 @@ from scipy import stats
 
 from gamma_kg.errors import DataError
 from gamma_kg.evaluation.metrics import bootstrap_interval
-from gamma_kg.evaluation.store import read_arrays
+from gamma_kg.evaluation.store import counts_of, read_arrays
 
 # Published figures have three decimals: closer than half of the last one is a tie.
 TIE = 0.0005
@@ -82,8 +82,8 @@ def _difference(first: Path, second: Path) -> NDArray[np.float64] | None:
         )
     if len(one["above"]) != len(other["above"]) or not np.array_equal(one["total"], other["total"]):
         return None  # other queries, or another filter
-    ranks = [1 + arrays["above"] + arrays["tied"] for arrays in (one, other)]
-    return np.asarray(1 / ranks[0] - 1 / ranks[1], dtype=np.float64)
+    ours, theirs = (counts_of(arrays).published_rank() for arrays in (one, other))
+    return np.asarray(1 / ours - 1 / theirs, dtype=np.float64)
 
 
 def compare(first: Sequence[float], second: Sequence[float]) -> Comparison:

@@ -42,7 +42,7 @@ def render_html(runs: Sequence[Run]) -> str:
     )
     body = [f"<h1>Zero-shot link prediction</h1><ul>{models}</ul>", *_plots(runs)]
     body += [_table(table) for table in report_tables(runs)]
-    footer = f"<footer>Published figures: {escape(published().source)} {escape(published().corrections)}</footer>"
+    footer = f"<footer>Published figures: {escape(published().origin)} {escape(published().corrections)}</footer>"
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>GAMMA report</title>'
     page = f"<head>{head}<style>{STYLE}</style></head><body>{''.join(body)}{footer}</body>"
     return f'<!doctype html>\n<html lang="en">{page}</html>\n'

@@ -58,11 +58,11 @@ def public_table(runs: Sequence[Run]) -> Table:
                 cells += [mean_text(run.values(graphs, m)) for m in ("mrr", "hits@10")]
             count = str(len(graphs)) if len(graphs) == len(among) else f"{len(graphs)} of {len(among)}"
             rows.append([public_name(model), GROUP_TITLES[group], count, *cells])
-    note = "Each row over the graphs that the model and all runs have; sources under Every graph."
+    note = "Each row over the graphs that the model and all runs have; who ran them is said under Every graph."
     return Table("public", "Beside public runs of other models", columns, rows, note)
 
 
-def public_sources(models: Sequence[str]) -> str:
+def public_origins(models: Sequence[str]) -> str:
     """Who ran these models, and what differs."""
-    sources = " ".join(f"{model}: {published().reports[model].source}" for model in models)
-    return f"Public runs of other models, of whole test splits. {sources}"
+    origins = " ".join(f"{model}: {published().reports[model].origin}" for model in models)
+    return f"Public runs of other models, of whole test splits. {origins}"

@@ -16,10 +16,10 @@ PAPER_MODELS = ("ULTRA", "GAMMA")  # the columns of the GAMMA paper
 class Report:
     """A public run of another model: `results[slug]`, and `tails[slug]` where only tails were asked for.
 
-    `source`: who ran what, where it is written, and what differs from the ruler of our own results.
+    `origin`: who ran what, where it is written, and what differs from the ruler of our own results.
     """
 
-    source: str
+    origin: str
     results: Mapping[str, Metrics]
     tails: Mapping[str, Metrics] = field(default_factory=dict)
 
@@ -33,7 +33,7 @@ class Published:
     `reports[model]`: public runs of other models, graph by graph.
     """
 
-    source: str
+    origin: str
     corrections: str
     results: Mapping[str, Mapping[str, Metrics]]
     groups: Mapping[str, Mapping[str, Metrics]]
@@ -48,6 +48,6 @@ class Published:
 def published() -> Published:
     """The figures of the GAMMA paper, its own model and its re-run of ULTRA, and public runs of other models."""
     raw = tomllib.loads(resources.files(__package__).joinpath("published.toml").read_text("utf-8"))
-    source = raw.pop("source")
+    paper = raw.pop("paper")
     reports = {model: Report(**report) for model, report in raw.pop("reports").items()}
-    return Published(source=source["text"], corrections=source["corrections"], reports=reports, **raw)
+    return Published(origin=paper["origin"], corrections=paper["corrections"], reports=reports, **raw)

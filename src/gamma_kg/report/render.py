@@ -45,7 +45,7 @@ def render_markdown(runs: Sequence[Run]) -> str:
         header = [_markdown_row(table.columns), _markdown_row(["---", *["---:"] * (len(table.columns) - 1)])]
         lines = [*header, *(_markdown_row(row) for row in table.rows)]
         blocks += [f"## {table.title}", "\n".join(lines), table.note]
-    blocks.append(f"Published figures: {published().source} {published().corrections}")
+    blocks.append(f"Published figures: {published().origin} {published().corrections}")
     return "\n\n".join(blocks) + "\n"
 
 

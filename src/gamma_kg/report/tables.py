@@ -12,7 +12,7 @@ from gamma_kg.analysis.patterns import PATTERNS
 from gamma_kg.data.catalog import catalog
 from gamma_kg.evaluation.metrics import bootstrap_interval
 from gamma_kg.report.comparisons import comparison_table
-from gamma_kg.report.public_runs import public_cells, public_models, public_sources, public_table
+from gamma_kg.report.public_runs import public_cells, public_models, public_origins, public_table
 from gamma_kg.report.published import PAPER_MODELS, published
 from gamma_kg.report.runs import (
     Run,
@@ -58,18 +58,18 @@ def group_table(runs: Sequence[Run]) -> Table:
     rows = []
     if groups["total"]:
         for run in runs:
-            cells = [[mean_text(run.values(graphs, m)) for m in ("mrr", "hits@10")] for graphs in groups.values()]
+            cells = [[mean_text(run.values(graphs, m)) for m in METRICS] for graphs in groups.values()]
             rows.append([run.name, *(cell for pair in cells for cell in pair)])
         for model in PAPER_MODELS:
             means = [
                 mean_text([published().results[g][model][m] for g in graphs])
                 for graphs in groups.values()
-                for m in ("mrr", "hits@10")
+                for m in METRICS
             ]
             rows.append([f"{model} (paper), same graphs", *means])
         for model in PAPER_MODELS:
             figures = published().groups[model]
-            full = [f"{figures[group][m]:.3f}" for group in groups for m in ("mrr", "hits@10")]
+            full = [f"{figures[group][m]:.3f}" for group in groups for m in METRICS]
             rows.append([f"{model} (paper), all 53", *full])
         for model, reported in published().others.items():
             theirs = [f"{reported[g]:.3f}" if g in reported and m == "mrr" else "" for g in groups for m in METRICS]
@@ -173,7 +173,7 @@ def graph_table(runs: Sequence[Run]) -> Table:
         for run in runs:
             own += _graph_cells(run.results.get(graph))
         paper = published().results.get(graph, {})
-        theirs = [f"{paper[m][k]:.3f}" if m in paper else "" for m in PAPER_MODELS for k in ("mrr", "hits@10")]
+        theirs = [f"{paper[m][k]:.3f}" if m in paper else "" for m in PAPER_MODELS for k in METRICS]
         group = next(run.results[graph]["group"] for run in runs if graph in run.results)
         rows.append([graph, GROUP_TITLES.get(group, group), *own, *theirs, *public_cells(graph, others)])
         if graph in catalog() and catalog()[graph].ultra_task == "tail":
@@ -181,7 +181,7 @@ def graph_table(runs: Sequence[Run]) -> Table:
             rows.append([f"{graph}, tails", "", *tails, *[""] * len(theirs), *public_cells(graph, others, tails=True)])
     note = "MRR and H@10 with ties against the model, as published; fair: ties shared. * a sample of the test triples."
     if others:
-        note += " " + public_sources(others)
+        note += " " + public_origins(others)
     return Table("graphs", "Every graph", columns, rows, note)
 
 

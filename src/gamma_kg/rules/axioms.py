@@ -29,9 +29,13 @@ TYPES = {RDF + "type", "rdf:type", "type", "a", "instance of", "instance_of", "P
 WIDER = {SUBCLASS, "rdfs:subClassOf", "subclass of", "subclass_of", "P279", "is a", "is_a", "isa", "hypernym"}
 ACYCLIC = {SUBCLASS, RDFS + "subPropertyOf", SKOS + "broader", SKOS + "narrower"}
 ACYCLIC |= {OBO + "BFO_0000050", OBO + "BFO_0000051"}
+TRANSITIVE = {RDFS + "subPropertyOf", OBO + "BFO_0000050", OBO + "BFO_0000051"}
+TRANSITIVE |= {SKOS + "broaderTransitive", SKOS + "narrowerTransitive"}
+# By their definition, and not only by their name, these carry over to what is above.
+MEANT = {SUBCLASS, "rdfs:subClassOf", RDF + "type", "rdf:type"}
 # By name, in OBO files and tables: parts and wholes have no cycles as long as no fact closes one.
 PARTS = {"part of", "part_of", "has part", "has_part", "partOf", "hasPart", "isPartOf"}
-# A domain or range counts against a candidate only where the graph keeps to it.
+# An axiom counts against a candidate only where the graph keeps to it.
 MIN_KEPT_TO = 0.9
 MIN_FILLERS = 2
 
@@ -47,6 +51,9 @@ class Axioms:
         self.acyclic = {r for name, r in relation_ids.items() if name in ACYCLIC}
         self.parts = {r for name, r in relation_ids.items() if re.split("[#/]", name)[-1] in PARTS}
         self.kinds = declared_kinds(kg)
+        self.meant = {r for name, r in relation_ids.items() if name in MEANT}
+        self.transitive = {r for name, r in relation_ids.items() if name in TRANSITIVE}
+        self.transitive |= self.kinds.get("transitive", set())
         self.ends: dict[int, int] = {}  # slot → class that its fillers belong to
         self.disjoint: dict[int, set[int]] = {}
         for kind, first, second in () if kg.report is None else kg.report.axioms:
@@ -100,9 +107,14 @@ class Axioms:
         fillers = np.unique(self._closures.pairs(slot)[0])
         fillers = fillers[is_typed[fillers]]
         kept_to = int(inside[fillers].sum())
-        if kept_to < MIN_FILLERS or (kept_to < len(fillers) and float(at_least(kept_to, len(fillers))) < MIN_KEPT_TO):
+        if kept_to < MIN_FILLERS or not is_kept_to(kept_to, len(fillers)):
             return np.zeros_like(inside)
         return is_typed & ~inside
+
+
+def is_kept_to(count: int, of: int) -> bool:
+    """Whether the graph keeps to what is declared: without an exception, or with few for certain."""
+    return count == of or float(at_least(count, of)) >= MIN_KEPT_TO
 
 
 def declared_kinds(kg: KnowledgeGraph) -> dict[str, set[int]]:

@@ -23,6 +23,11 @@ def at_most(count: ArrayLike, of: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(np.where(np.asarray(of) > 0, np.clip(centre + spread, 0, 1), 1.0))
 
 
+def never(count: NDArray[np.int64], of: NDArray[np.int64], bound: float) -> NDArray[np.bool_]:
+    """Whether what was counted never happens: the exceptions are slips, and the bound leaves no room for more."""
+    return np.asarray((count <= MAX_SLIPS * of) & (at_most(count, of) <= bound))
+
+
 def _interval(count: ArrayLike, of: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     k, n = np.asarray(count, dtype=np.float64), np.maximum(np.asarray(of, dtype=np.float64), 1)
     share = k / n

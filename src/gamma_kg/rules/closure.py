@@ -53,10 +53,14 @@ class Closures:
 
     def reach(self, source: int, *relations: int) -> BoolArray:
         """Everything that can be reached from the source over any of the relations, itself included; (N,)."""
+        return self.reach_from(np.array([source], dtype=np.int64), *relations)
+
+    def reach_from(self, nodes: IntArray, *relations: int) -> BoolArray:
+        """The same from several nodes."""
         reached = np.zeros(self.num_entities, dtype=bool)
-        reached[source] = True
-        frontier = np.array([source], dtype=np.int64)
-        while len(frontier):
+        reached[nodes] = True
+        frontier = np.unique(nodes)
+        while relations and len(frontier):
             found = np.concatenate([self.step(frontier, relation) for relation in relations])
             frontier = np.unique(found[~reached[found]])
             reached[frontier] = True

@@ -2,7 +2,7 @@
 
 A verdict needs a few hundred cases (`rules/bounds.py`), which a sample has of every relation that is not rare. What
 stands against a candidate is looked up in the whole graph, for the best candidates of a query. Left out: cycles, which
-a sample can't rule out, and classes of an ontology; kinds of properties that it declares count.
+a sample can't rule out, classes of an ontology, and what follows already; kinds of properties that it declares count.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class SampledRules:
         assert kg is not None
         return kg
 
-    def without(self, source: int, relation: int, best: Callable[[int], Tensor] | None = None) -> Tensor:
+    def without(
+        self, source: int, relation: int, best: Callable[[int], Tensor] | None = None, *, implied: bool = True
+    ) -> Tensor:
         """Ids of candidates that contradict a pattern, int64: of all for what the source's own facts tell, and of the
         `best` so many for what their own do."""
         verdicts, inverse = self.verdicts(direct_of(relation, self.num_relations)), self.inverse(relation)
@@ -155,13 +157,14 @@ class SampledRules:
         )  # fmt: skip
         found = Patterns(*(np.array([count], dtype=np.int64) for count in counts))
         is_asymmetric = self._says("asymmetric", direct)
+        is_declared_single = self._says("inverse functional", direct) and not self._says("some", direct)
         return Verdicts(
             found,
             is_symmetric=bool(found.is_symmetric[0]),
             is_never_symmetric=bool(found.is_never_symmetric[0]) or is_asymmetric,
             is_irreflexive=bool(found.is_irreflexive[0]) or is_asymmetric or self._says("irreflexive", direct),
             is_functional=bool(found.is_functional[0]) or self._says("functional", direct),
-            is_inverse_functional=bool(found.is_inverse_functional[0]) or self._says("inverse functional", direct),
+            is_inverse_functional=bool(found.is_inverse_functional[0]) or is_declared_single,
         )
 
     def _says(self, kind: str, direct: int) -> bool:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from gamma_kg.rules.bounds import MAX_SLIPS, at_least, at_most
+from gamma_kg.rules.bounds import at_least, never
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -58,24 +58,24 @@ class Patterns:
 
     @cached_property
     def is_never_symmetric(self) -> BoolArray:
-        return _never(self.reversed, self.proper, MAX_REVERSED)
+        return never(self.reversed, self.proper, MAX_REVERSED)
 
     @cached_property
     def is_irreflexive(self) -> BoolArray:
-        one_way = _never(self.loops, self.facts, MAX_LOOPS) & self.is_never_symmetric
-        return one_way | _never(self.loops, self.facts, MAX_LOOPS_OF_BOTH_WAYS)
+        one_way = never(self.loops, self.facts, MAX_LOOPS) & self.is_never_symmetric
+        return one_way | never(self.loops, self.facts, MAX_LOOPS_OF_BOTH_WAYS)
 
     @cached_property
     def is_acyclic(self) -> BoolArray:
-        return _never(self.cyclic, self.leading, MAX_CYCLIC)
+        return never(self.cyclic, self.leading, MAX_CYCLIC)
 
     @cached_property
     def is_functional(self) -> BoolArray:
-        return _never(self.heads_several, self.heads, MAX_SEVERAL)
+        return never(self.heads_several, self.heads, MAX_SEVERAL)
 
     @cached_property
     def is_inverse_functional(self) -> BoolArray:
-        return _never(self.tails_several, self.tails, MAX_SEVERAL)
+        return never(self.tails_several, self.tails, MAX_SEVERAL)
 
     def describe(self, relation: int) -> list[str]:
         """What is known of a relation, in words, each with its count."""
@@ -141,10 +141,6 @@ def find_patterns(triples: IntArray, num_entities: int, num_relations: int) -> P
         tails=nodes_per_relation(in_degree > 0),
         tails_several=nodes_per_relation(in_degree > 1),
     )
-
-
-def _never(count: IntArray, of: IntArray, bound: float) -> BoolArray:
-    return np.asarray((count <= MAX_SLIPS * of) & (at_most(count, of) <= bound))
 
 
 def _of(count: int | np.int64, of: int | np.int64) -> str:

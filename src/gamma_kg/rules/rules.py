@@ -3,7 +3,8 @@
 A candidate of the query (source, relation) stands for a fact. The fact contradicts the graph if it reverses a fact of
 a relation that never holds both ways, closes a cycle in a relation without cycles, links a thing with itself where
 none is, gives a second value where there is only one, or puts a thing into a role that its other roles rule out;
-or if it breaks an axiom of the ontology (`rules/axioms.py`). Known facts never count as contradictions. N entities.
+or if it breaks an axiom of the ontology (`rules/axioms.py`). Blocked with these are facts that stored ones give already
+(`rules/implied.py`). Known facts never count as contradictions. N entities.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from torch import Tensor
 
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, fact_of, inverse_of, is_inverse
-from gamma_kg.rules.axioms import Axioms
+from gamma_kg.rules.axioms import Axioms, is_kept_to
 from gamma_kg.rules.closure import Closures
+from gamma_kg.rules.implied import Implied
 from gamma_kg.rules.large import SampledRules
 from gamma_kg.rules.patterns import Patterns, find_patterns
 from gamma_kg.rules.slots import Slots
@@ -52,8 +54,13 @@ class Rules:
     def closures(self) -> Closures:
         return Closures(self._triples, self.num_entities, self.num_relations)
 
-    def blocked(self, source: int, relation: int) -> BoolArray:
-        """Candidates of the query that contradict a pattern, (N,)."""
+    @cached_property
+    def implied(self) -> Implied:
+        acyclic = frozenset(r for r in range(self.num_relations) if self.is_acyclic(r))
+        return Implied(self.closures, self.axioms, acyclic)
+
+    def blocked(self, source: int, relation: int, *, implied: bool = True) -> BoolArray:
+        """Candidates of the query that contradict a pattern, and with `implied` those that are true already, (N,)."""
         direct, inverse = self.direct(relation), self.inverse(relation)
         blocked = self.slots.excluded(inverse).copy()
         for others in (self.axioms.against(inverse), self.axioms.disjoint_with(source, relation), self.axioms.is_blank):
@@ -69,12 +76,17 @@ class Rules:
             blocked[self._answers(source, inverse)] = True
         if self.is_irreflexive(direct):
             blocked[source] = True
+        follows = self.implied.by(source, relation, meant=implied)
+        if follows is not None:
+            blocked |= follows
         blocked[self._answers(source, relation)] = False
         return blocked
 
-    def without(self, source: int, relation: int, best: Callable[[int], Tensor] | None = None) -> Tensor:
+    def without(
+        self, source: int, relation: int, best: Callable[[int], Tensor] | None = None, *, implied: bool = True
+    ) -> Tensor:
         """The same as ids, int64; `best` is for graphs that are too large to look at all candidates."""
-        return torch.from_numpy(np.flatnonzero(self.blocked(source, relation)))
+        return torch.from_numpy(np.flatnonzero(self.blocked(source, relation, implied=implied)))
 
     def why_not(self, source: int, relation: int, answer: int) -> str | None:
         """What speaks against a fact that is not known, in words."""
@@ -102,7 +114,7 @@ class Rules:
             reason = self._excluding_role(slot, entity)
             if reason is not None:
                 return reason
-        return None
+        return self._why_implied(head, direct, tail)
 
     def against_another(self, source: int, relation: int) -> str | None:
         """What speaks against any further answer to the query, in words."""
@@ -141,9 +153,18 @@ class Rules:
     def has_single_answers(self, relation: int) -> bool:
         """Whether a query with this relation id has at most one answer."""
         is_read_back = is_inverse(relation, self.num_relations)
-        holds = self.patterns.is_inverse_functional if is_read_back else self.patterns.is_functional
-        kind = "inverse functional" if is_read_back else "functional"
-        return bool(holds[self.direct(relation)]) or self.axioms.says(kind, self.direct(relation))
+        patterns, direct = self.patterns, self.direct(relation)
+        holds = patterns.is_inverse_functional if is_read_back else patterns.is_functional
+        if holds[direct]:
+            return True
+        # What holds of each member of a class, one olive on one pizza, does not hold of the class of olives.
+        if is_read_back and self.axioms.says("some", direct):
+            return False
+        ends, several = (
+            (patterns.tails, patterns.tails_several) if is_read_back else (patterns.heads, patterns.heads_several)
+        )
+        declared = self.axioms.says("inverse functional" if is_read_back else "functional", direct)
+        return declared and is_kept_to(int(ends[direct] - several[direct]), int(ends[direct]))
 
     def inverse(self, relation: int) -> int:
         return inverse_of(relation, self.num_relations)
@@ -166,6 +187,20 @@ class Rules:
             if disjoint is not None and disjoint[end]:
                 return f"the classes of {self.entities[start]} and {self.entities[end]} are disjoint"
         return None
+
+    def _why_implied(self, head: int, direct: int, tail: int) -> str | None:
+        stored = self.implied.why(head, direct, tail)
+        ways = self.implied.ways(direct)
+        if stored is None or ways is None:
+            return None
+        name, (from_, to) = self.relations[direct], (self.entities[end] for end in stored)
+        parts = [f"{self.entities[head]} comes under {from_}"] if stored[0] != head else []
+        if direct in ways.tails and direct not in self.axioms.wider:
+            parts.append(f"{name} leads on from {to} to {self.entities[tail]}")
+        elif stored[1] != tail:
+            parts.append(f"{to} comes under {self.entities[tail]}")
+        text = f"it follows already from {from_} {name} {to}: {' and '.join(parts)}"
+        return text if ways.is_meant else f"{text}, and such facts are not written down ({_of(*ways.shortcuts)})"
 
     def _said(self, text: str, count: IntArray, of: IntArray, direct: int) -> str:
         return f"{text} ({_of(count[direct], of[direct])})"

@@ -27,11 +27,12 @@ from gamma_kg.nn.provenance import in_short
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.home import describe_home
 from gamma_kg.training.config import TrainConfig
-from gamma_kg.training.graphs import NamedGraph, provenance
 from gamma_kg.training.judgement import Verdict, judge
 from gamma_kg.training.loop import Trainer, Watch
 from gamma_kg.training.recipes import one_graph_phase
 from gamma_kg.training.run_folder import RunFolder
+from gamma_kg.training.run_record import run_record
+from gamma_kg.training.training_graphs import NamedGraph
 from gamma_kg.training.validation import validator
 
 HIDDEN_SHARE = 0.05
@@ -168,7 +169,7 @@ def _adapt(
         model=copy.deepcopy(gamma.model),  # the caller's own must not change
         validate=validator({"own": watched}, config.validation_limit),
         watch=watch,
-        provenance={**provenance([NamedGraph(graph, kg.fingerprint())]), "init": in_short(gamma.provenance)},
+        provenance={**run_record([NamedGraph(graph, kg.fingerprint())]), "init": in_short(gamma.provenance)},
     )
     outcome = trainer.run(resume=resume)
     best = load_checkpoint(folder.best_path)

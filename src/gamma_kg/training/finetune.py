@@ -21,11 +21,12 @@ from gamma_kg.nn.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from gamma_kg.nn.provenance import in_short
 from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
-from gamma_kg.training.graphs import NamedGraph, hash_of, is_graph_file, provenance
 from gamma_kg.training.judgement import Verdict, judge
 from gamma_kg.training.loop import Outcome, Trainer
 from gamma_kg.training.recipes import one_graph_phase
 from gamma_kg.training.run_folder import RunFolder
+from gamma_kg.training.run_record import run_record
+from gamma_kg.training.training_graphs import NamedGraph, hash_of, is_graph_file
 from gamma_kg.training.validation import validator
 from gamma_kg.training.watchers import watchers
 
@@ -79,7 +80,7 @@ def run_finetune(
     folder = RunFolder(out)
     with join_processes(config.device) as processes:
         name = target.training.graph.name
-        made = {**provenance([target.training]), "init": in_short(start.provenance)}
+        made = {**run_record([target.training]), "init": in_short(start.provenance)}
         trainer = Trainer(
             config,
             [target.training.graph],

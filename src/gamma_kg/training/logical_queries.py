@@ -34,7 +34,7 @@ class QueryTraining:
     """How the step is trained. `hidden` are bounds of the share of facts that is taken out of a piece; `minutes` are
     those of the processor, so that a busy machine takes longer and makes as many steps."""
 
-    shapes: tuple[str, ...] = ("1p", "2p", "2p", "3p", "2i", "ip", "pi", "up", "inp", "pin")
+    shapes: tuple[str, ...] = ("1p", "2p", "3p", "2i", "3i", "ip", "pi", "2u", "up", "2in", "3in", "inp", "pin", "pni")
     entities: tuple[int, int] = (200, 900)
     max_triples: int = 6_000
     hidden: tuple[float, float] = (0.1, 0.4)

@@ -14,9 +14,10 @@ from gamma_kg.nn.model import GammaModel
 from gamma_kg.nn.provenance import in_short
 from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
-from gamma_kg.training.graphs import load_graphs, provenance
 from gamma_kg.training.loop import Outcome, Trainer
 from gamma_kg.training.run_folder import RunFolder
+from gamma_kg.training.run_record import run_record
+from gamma_kg.training.training_graphs import load_graphs
 from gamma_kg.training.validation import load_validation, validator
 from gamma_kg.training.watchers import watchers
 
@@ -30,7 +31,7 @@ def run_config(
         graphs = load_graphs(config.graphs, data_dir)
         splits = load_validation(config.validation, data_dir) if processes.is_first else {}
         validate = validator(splits, config.validation_limit) if config.validation else None
-        described = provenance(graphs)
+        described = run_record(graphs)
         start = initial_checkpoint(config)
         if start is not None:
             described["init"] = in_short(start.provenance)

@@ -71,7 +71,7 @@ def index_files(
         raise DataError("nothing to index: name at least one file")
     is_there = (store / HEADER).is_file()
     if append and not is_there:
-        raise DataError(f"{store}: no store to append to; leave --append away to make one")
+        raise DataError(f"{store}: no store to append to; leave out --append to make one")
     if is_there and not append and not replace:
         raise DataError(f"{store}: a store is there already; add to it with --append, or make it anew with --replace")
     if any(is_store(path) and Path(path).absolute() == store.absolute() for path in inputs):

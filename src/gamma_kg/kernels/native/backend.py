@@ -13,13 +13,13 @@ from torch import Tensor
 from gamma_kg.graph.edges import EdgeGroups, Edges
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.backend import Backend
-from gamma_kg.kernels.native.graphs import graph_of, renumbered
+from gamma_kg.kernels.native.edge_arrays import graph_of, renumbered
 from gamma_kg.kernels.native.layers import LayerJob, layers_forward, neighbourhoods_forward
 from gamma_kg.kernels.native.loading import describe, empty_states
 from gamma_kg.kernels.native.propagation import propagate_forward, supports
 from gamma_kg.kernels.native.score import can_score, score_candidates
 from gamma_kg.kernels.native.training import layer_with_gradients
-from gamma_kg.kernels.parameters import LayerWeights, ScoreWeights
+from gamma_kg.kernels.parameters import LayerStack, LayerWeights, ScoreWeights
 from gamma_kg.kernels.prepared import PreparedEdges
 
 # States of the queries that go through all layers together: about half of a third-level cache.
@@ -65,18 +65,10 @@ class NativeBackend(Backend):
         job = LayerJob(relation_BRW, weights, out_BND)
         return layers_forward(edges, x_BND, [job], which_B, starts, boundary_BD)
 
-    def layers(
-        self,
-        edges: EdgeGroups,
-        starts: Starts,
-        boundary_BD: Tensor,
-        layers: Sequence[LayerWeights],
-        tables: Sequence[Tensor],
-        which_B: Tensor | None,
-    ) -> Tensor:
-        takes_all = all(self._takes(boundary_BD, table, layer) for layer, table in zip(layers, tables, strict=True))
-        if not layers or not takes_all or torch.is_grad_enabled():
-            return super().layers(edges, starts, boundary_BD, layers, tables, which_B)
+    def layers(self, edges: EdgeGroups, starts: Starts, boundary_BD: Tensor, stack: LayerStack) -> Tensor:
+        if not self._takes_all(boundary_BD, stack):
+            return super().layers(edges, starts, boundary_BD, stack)
+        layers = stack.layers
         # All layers for a few queries, whose states stay in cache, then the next few.
         (B, D), N = boundary_BD.shape, edges.num_nodes
         out_BND = empty_states(boundary_BD, B, N, D)
@@ -86,9 +78,8 @@ class NativeBackend(Backend):
             part = slice(first, min(first + few, B))
             count = part.stop - part.start
             targets = [spare[step % 2][:count] for step in range(len(layers) - 1)] + [out_BND[part]]
-            jobs = [LayerJob(*job) for job in zip(tables, layers, targets, strict=True)]
-            which = None if which_B is None else which_B[part]
-            layers_forward(edges, None, jobs, which, starts[part], boundary_BD[part])
+            jobs = [LayerJob(*job) for job in zip(stack.tables, layers, targets, strict=True)]
+            layers_forward(edges, None, jobs, stack.of_queries(part).which_B, starts[part], boundary_BD[part])
         return out_BND
 
     def score(
@@ -99,22 +90,14 @@ class NativeBackend(Backend):
         return score_candidates(z_KBCD, query_BQ, weights)
 
     def union_layers(
-        self,
-        edges: EdgeGroups,
-        offset_B1: Tensor,
-        starts: Starts,
-        boundary_BD: Tensor,
-        layers: Sequence[LayerWeights],
-        tables: Sequence[Tensor],
-        which_B: Tensor | None,
+        self, edges: EdgeGroups, offset_B1: Tensor, starts: Starts, boundary_BD: Tensor, stack: LayerStack
     ) -> Tensor:
-        takes_all = all(self._takes(boundary_BD, table, layer) for layer, table in zip(layers, tables, strict=True))
-        if not layers or not takes_all or torch.is_grad_enabled():
-            return super().union_layers(edges, offset_B1, starts, boundary_BD, layers, tables, which_B)
+        if not self._takes_all(boundary_BD, stack):
+            return super().union_layers(edges, offset_B1, starts, boundary_BD, stack)
         if len(starts) == 1:  # all threads share the one query
-            return self.layers(edges, starts, boundary_BD, layers, tables, which_B)[0]
+            return self.layers(edges, starts, boundary_BD, stack)[0]
         out_ND = empty_states(boundary_BD, edges.num_nodes, boundary_BD.shape[1])
-        return neighbourhoods_forward(edges, offset_B1, starts, boundary_BD, layers, tables, which_B, out_ND)
+        return neighbourhoods_forward(edges, offset_B1, starts, boundary_BD, stack, out_ND)
 
     def union_score(
         self, z_KND: Sequence[Tensor], offset_B1: Tensor, query_BQ: Tensor, weights: ScoreWeights
@@ -124,6 +107,11 @@ class NativeBackend(Backend):
             return super().union_score(z_KND, offset_B1, query_BQ, weights)
         score_1N, weight_1NK = score_candidates(z_K1ND, query_BQ, weights, offset_B1)
         return score_1N[0], None if weight_1NK is None else weight_1NK[0]
+
+    def _takes_all(self, states: Tensor, stack: LayerStack) -> bool:
+        if not stack.layers or torch.is_grad_enabled():
+            return False
+        return all(self._takes(states, *layer) for layer in zip(stack.tables, stack.layers, strict=True))
 
     def _takes(self, states: Tensor, relation: Tensor, weights: LayerWeights) -> bool:
         return (

@@ -15,10 +15,11 @@ from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import EdgeGroups
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.native.arrays import AnyArray, array, maybe, result
-from gamma_kg.kernels.native.graphs import checked_ids, checked_offsets, checked_starts, graph_of
+from gamma_kg.kernels.native.checked import checked_ids, checked_offsets, checked_starts
+from gamma_kg.kernels.native.edge_arrays import graph_of
 from gamma_kg.kernels.native.loading import loaded
 from gamma_kg.kernels.native.propagation import ALGEBRA_IDS, require_channels
-from gamma_kg.kernels.parameters import LayerWeights
+from gamma_kg.kernels.parameters import LayerStack, LayerWeights
 
 
 class LayerJob(NamedTuple):
@@ -77,22 +78,21 @@ def neighbourhoods_forward(
     offset_B1: Tensor,
     starts: Starts,
     boundary_BD: Tensor,
-    layers: Sequence[LayerWeights],
-    tables: Sequence[Tensor],
-    which_B: Tensor | None,
+    stack: LayerStack,
     out_ND: Tensor,
 ) -> Tensor:
     """States after all layers, (N, D), of B small graphs side by side: the nodes of query b are offset[b]:offset[b+1].
 
     One query at a time goes through all layers in one thread.
     """
-    B, dtype, algebra = len(boundary_BD), boundary_BD.dtype, layers[0].algebra
+    B, dtype, algebra = len(boundary_BD), boundary_BD.dtype, stack.layers[0].algebra
     require_channels(algebra, boundary_BD.shape[1])
-    which = None if which_B is None else checked_ids("which", which_B, B, len(tables[0]))
+    which = None if stack.which_B is None else checked_ids("which", stack.which_B, B, len(stack.tables[0]))
     is_sound = loaded().neighbourhoods(
         graph_of(edges), ALGEBRA_IDS[algebra], checked_offsets("offsets", offset_B1, edges.num_nodes), which,
         *checked_starts(starts, B, edges.num_nodes, dtype), array("boundary", boundary_BD, dtype),
-        [_arrays(*layer, dtype) for layer in zip(tables, layers, strict=True)], [layer.eps for layer in layers],
+        [_arrays(*layer, dtype) for layer in zip(stack.tables, stack.layers, strict=True)],
+        [layer.eps for layer in stack.layers],
         result("result", out_ND, dtype), torch.get_num_threads(),
     )  # fmt: skip
     if not is_sound:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from gamma_kg.graph.edges import EdgeGroups
-from gamma_kg.kernels.native.graphs import EdgeArrays, arrays, graph_at
+from gamma_kg.kernels.native.edge_arrays import EdgeArrays, arrays, graph_at
 from gamma_kg.kernels.native.propagation import propagate_backward, propagate_forward, require
 
 

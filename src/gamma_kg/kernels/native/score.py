@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from gamma_kg.kernels.native.arrays import array, maybe, result
-from gamma_kg.kernels.native.graphs import checked_offsets
+from gamma_kg.kernels.native.checked import checked_offsets
 from gamma_kg.kernels.native.loading import loaded
 from gamma_kg.kernels.native.propagation import supports
 from gamma_kg.kernels.parameters import ScoreWeights

@@ -14,7 +14,7 @@ from torch import Tensor
 from gamma_kg.graph.edges import EdgeGroups
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.native.arrays import array, result
-from gamma_kg.kernels.native.graphs import graph_of
+from gamma_kg.kernels.native.edge_arrays import graph_of
 from gamma_kg.kernels.native.layers import LayerJob, Saved, layers_forward
 from gamma_kg.kernels.native.loading import loaded
 from gamma_kg.kernels.native.propagation import propagate_backward

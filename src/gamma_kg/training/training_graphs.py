@@ -1,21 +1,16 @@
-"""Graphs to train on, from names or files, and where everything came from."""
+"""Graphs to train on, from names or files."""
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import torch
 
 from gamma_kg.data.benchmark import file_sha256, load_benchmark
 from gamma_kg.data.catalog import catalog
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.sampling import RuleWorlds, TrainingGraph
 from gamma_kg.graph.store.layout import is_store
-from gamma_kg.machine.cpu import cpu_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,27 +49,3 @@ def hash_of(path: Path, kg: KnowledgeGraph) -> str:
 
 def load_graphs(names: Iterable[str], data_dir: str | Path | None = None) -> list[NamedGraph]:
     return [load_graph(name, data_dir) for name in names]
-
-
-def provenance(graphs: Sequence[NamedGraph]) -> dict[str, Any]:
-    """What a checkpoint's header says of its making: data, code, machine."""
-    return {
-        "data": {s.graph.name: {"triples": s.graph.num_triples, "sha256": s.sha256} for s in graphs},
-        "commit": _commit(),
-        "torch": torch.__version__,
-        "hardware": f"{_processor()}, {torch.get_num_threads()} threads",
-    }
-
-
-def _commit() -> str:
-    """The commit of the source tree, '' for an installed package."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip()
-
-
-def _processor() -> str:
-    return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else cpu_name()
