@@ -98,7 +98,7 @@ app.command("report")(report.report)
 app.command("bench")(bench.bench)
 
 
-def _say(message: Warning | str, *_where: object) -> None:
+def _say(message: Warning | str, *_where: object, **_more: object) -> None:
     """A warning as one line, as errors are; the line of Python that gave it helps nobody at a command line."""
     print(f"gamma: {shown(' '.join(str(message).split()))}", file=sys.stderr)
 
