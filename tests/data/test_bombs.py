@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import zstandard
 
-from gamma_kg.data import frames, streams
+from gamma_kg.data import frames, unpacking
 from gamma_kg.data.read import read_triples
 from gamma_kg.errors import DataError
 
@@ -19,7 +19,7 @@ ENTITIES = "".join(f'<!ENTITY e{i + 1} "{f"&e{i};" * 10}">' for i in range(12))
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_a_packed_file_out_of_proportion_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack) -> None:
-    monkeypatch.setattr(streams, "MAX_UNPACKED_BYTES", 1 << 20)
+    monkeypatch.setattr(unpacking, "MAX_UNPACKED_BYTES", 1 << 20)
     (tmp_path / "f.tsv").write_bytes(pack(b"a\tr\tb\n" * 3_000_000))
     with pytest.raises(DataError, match="unpacks to more than 300 times its size"):
         read_triples(tmp_path / "f.tsv")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gamma_kg.data import streams
+from gamma_kg.data import lines
 from gamma_kg.data.read import read_triples
 from gamma_kg.errors import DataError
 
@@ -19,13 +19,13 @@ NEW = "c\ts\td\n" * 400_000
 def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "f.tsv"
     path.write_text(OLD)
-    monkeypatch.setattr(streams, "CHUNK_BYTES", 1 << 16)
+    monkeypatch.setattr(lines, "CHUNK_BYTES", 1 << 16)
     return path
 
 
 def while_reading(monkeypatch: pytest.MonkeyPatch, act) -> None:
     """Does something once, in the middle of reading."""
-    check, calls = streams.check_text, []
+    check, calls = lines.check_text, []
 
     def checked(*arguments: object) -> None:
         calls.append(1)
@@ -33,7 +33,7 @@ def while_reading(monkeypatch: pytest.MonkeyPatch, act) -> None:
             act()
         check(*arguments)
 
-    monkeypatch.setattr(streams, "check_text", checked)
+    monkeypatch.setattr(lines, "check_text", checked)
 
 
 def test_a_file_written_over_while_it_is_read_is_refused(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:

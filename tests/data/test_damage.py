@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 import zstandard
 
+from gamma_kg.data.lines import MAX_LINE_BYTES
 from gamma_kg.data.read import read_triples
-from gamma_kg.data.streams import MAX_LINE_BYTES
 from gamma_kg.errors import DataError
 
 GOOD = b"Kenya\tborders\tUganda\nUganda\tborders\tKenya\n"

@@ -14,7 +14,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gamma_kg.data import streams
+import gamma_kg.data.lines
 from gamma_kg.data.read import encode_frame, encode_triples, read_triples
 from gamma_kg.errors import ConfigError, DataError, UnknownNameError
 
@@ -58,7 +58,7 @@ def test_packed_files_give_the_same(tmp_path: Path, pack) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 64])
 def test_chunks_of_any_size_give_the_same(tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "CHUNK_BYTES", size)
+    monkeypatch.setattr(gamma_kg.data.lines, "CHUNK_BYTES", size)
     assert named(read_triples(write(tmp_path / "f.tsv", lines("\t")))) == FACTS
     quoted = 'a,r,"b\nb"\n' * 20 + "c,r,d\n" * 20
     rows = named(read_triples(write(tmp_path / "f.csv", quoted)))
@@ -312,7 +312,7 @@ def test_progress_is_drawn_on_standard_error_when_asked(tmp_path: Path, capsys: 
 
 
 def test_reading_needs_no_torch() -> None:
-    folder = Path(streams.__file__).parent
+    folder = Path(gamma_kg.data.lines.__file__).parent
     for path in folder.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []

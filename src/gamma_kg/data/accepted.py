@@ -12,8 +12,9 @@ from typing import Any
 from gamma_kg.data.columns import ROLES
 from gamma_kg.data.formats import find_format
 from gamma_kg.data.frames import refusing_damage, scan_parquet
+from gamma_kg.data.lines import line_chunks
 from gamma_kg.data.options import ReadOptions
-from gamma_kg.data.streams import line_chunks, open_input, refuse_foreign
+from gamma_kg.data.streams import open_input, refuse_foreign
 from gamma_kg.data.write_back import AcceptedFact
 from gamma_kg.errors import DataError
 

@@ -6,8 +6,9 @@ import os
 import re
 from pathlib import Path
 
+from gamma_kg.data.lines import UTF8_BOM, UTF16_BOMS
 from gamma_kg.data.options import ReadOptions
-from gamma_kg.data.streams import PARQUET_MAGIC, UTF8_BOM, UTF16_BOMS, Input, reading_errors
+from gamma_kg.data.streams import PARQUET_MAGIC, Input, reading_errors
 from gamma_kg.errors import DataError
 
 PACKED_ENDINGS = (".gz", ".zst", ".zstd")

@@ -8,8 +8,9 @@ from typing import Any
 
 from gamma_kg.data.columns import ROLES, by_choice, by_header_names, unclear
 from gamma_kg.data.encoder import TripleEncoder
+from gamma_kg.data.lines import line_chunks
 from gamma_kg.data.options import Tally
-from gamma_kg.data.streams import Input, line_chunks
+from gamma_kg.data.streams import Input
 from gamma_kg.errors import DataError
 
 # Keys or positions of head, relation and tail; the relation of a list of edges is none of them.

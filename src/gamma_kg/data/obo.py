@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator
 
 from gamma_kg.data.encoder import TripleEncoder
+from gamma_kg.data.lines import line_chunks
 from gamma_kg.data.names import LABEL_PROPERTIES, WELL_KNOWN_PREFIXES, RdfNames
 from gamma_kg.data.ontology import OntologyReader
 from gamma_kg.data.options import Tally
-from gamma_kg.data.streams import Input, line_chunks
+from gamma_kg.data.streams import Input
 
 IS_A = "http://www.w3.org/2000/01/rdf-schema#subClassOf"
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"

@@ -9,9 +9,10 @@ from typing import IO, cast
 import pyoxigraph as ox
 
 from gamma_kg.data.encoder import TripleEncoder
+from gamma_kg.data.lines import line_chunks
 from gamma_kg.data.names import RdfNames
 from gamma_kg.data.options import Tally
-from gamma_kg.data.streams import Input, line_chunks
+from gamma_kg.data.streams import Input
 from gamma_kg.data.xml_entities import guarded
 from gamma_kg.errors import DataError
 

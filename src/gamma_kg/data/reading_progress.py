@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from gamma_kg.data.streams import Progress
+from gamma_kg.data.unpacking import Progress
 
 # Below this a file is read before a bar could be looked at.
 LARGE_BYTES = 50_000_000

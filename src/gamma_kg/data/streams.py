@@ -1,7 +1,7 @@
-"""From a path to clean bytes: finds the files, unpacks gzip and zstd, and cuts text into chunks of whole lines.
+"""From a path to an opened file: unpacked, and known by its first bytes.
 
-Everything here turns what can go wrong with a file (absent, forbidden, truncated, binary, wrongly encoded)
-into a `DataError` that names the file and, for text, the line and column.
+What can go wrong with a file (absent, forbidden, truncated, changed while it is read, of another kind) becomes a
+`DataError` that names the file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,15 +21,8 @@ from typing import Any, BinaryIO, cast
 
 import zstandard
 
+from gamma_kg.data.unpacking import CountingRaw, GuardedRaw, Progress, ZstdRaw
 from gamma_kg.errors import DataError, did_you_mean
-
-CHUNK_BYTES = 1 << 25
-# A line longer than this is no triple; without a bound, a binary file without newlines would fill the memory.
-MAX_LINE_BYTES = 1 << 24
-
-# Graphs pack to a tenth or a fiftieth; what unpacks to more than this many times its size is made to do harm.
-MAX_UNPACKED_RATIO = 300
-MAX_UNPACKED_BYTES = 1 << 27
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -49,10 +42,6 @@ FOREIGN_MAGIC = {
     b"\x80\x05": "a Python pickle",
     b"\x7fELF": "a program",
 }
-UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
-UTF8_BOM = b"\xef\xbb\xbf"
-
-Progress = Callable[[int], None]
 
 
 @dataclass
@@ -65,103 +54,22 @@ class Input:
     is_packed: bool
 
 
-class _PassingRaw(io.RawIOBase):
-    """Passes reads on; `passed` is told how many bytes each one gave."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self.count = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(buffer)  # type: ignore[arg-type]
-        block = self._stream.read(len(view))
-        view[: len(block)] = block
-        self.count += len(block)
-        self.passed(len(block))
-        return len(block)
-
-    def passed(self, num_bytes: int) -> None:
-        raise NotImplementedError
-
-
-class _CountingRaw(_PassingRaw):
-    """Tells `progress` how many bytes of the file have been read."""
-
-    def __init__(self, stream: BinaryIO, progress: Progress) -> None:
-        super().__init__(stream)
-        self._progress = progress
-
-    def passed(self, num_bytes: int) -> None:
-        self._progress(num_bytes)
-
-
-class _GuardedRaw(_PassingRaw):
-    """Passes unpacked bytes on until they are out of proportion: a few kilobytes can unpack to more than any disk."""
-
-    def __init__(self, stream: BinaryIO, packed: _CountingRaw, name: str) -> None:
-        super().__init__(stream)
-        self._packed = packed
-        self._name = name
-
-    def passed(self, num_bytes: int) -> None:
-        if self.count > MAX_UNPACKED_BYTES and self.count > MAX_UNPACKED_RATIO * self._packed.count:
-            raise DataError(
-                f"{self._name}: unpacks to more than {MAX_UNPACKED_RATIO} times its size, as no graph does; "
-                "if you trust it, unpack it first"
-            )
-
-
-class _ZstdRaw(io.RawIOBase):
-    """Reads zstd frames; unlike zstandard's own reader it fails when the last frame is cut short."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
-        self._ready = b""
-        self._is_inside_frame = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(buffer)  # type: ignore[arg-type]
-        while not self._ready:
-            block = self._frame.unused_data if self._frame.eof else b""
-            if self._frame.eof:
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
-                self._is_inside_frame = False
-            block = block or self._stream.read(1 << 18)
-            if not block:
-                if self._is_inside_frame:
-                    raise EOFError("the last zstd frame is cut short")
-                return 0
-            self._is_inside_frame = True
-            self._ready = self._frame.decompress(block)
-        size = min(len(view), len(self._ready))
-        view[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
-
-
 @contextmanager
 def open_input(path: Path | None, progress: Progress) -> Iterator[Input]:
     """The file unpacked and ready to read; `None` is standard input. Read errors become `DataError`."""
     name = "standard input" if path is None else str(path)
     with reading_errors(name):
         with sys.stdin.buffer if path is None else path.open("rb") as file:
-            counted = _CountingRaw(cast(BinaryIO, file), progress)
+            counted = CountingRaw(cast(BinaryIO, file), progress)
             raw = io.BufferedReader(counted, 1 << 20)
             start = raw.peek(64)[:64]
             stream: io.BufferedReader[Any] = raw
             if start.startswith(GZIP_MAGIC):
                 unpacked = gzip.GzipFile(fileobj=raw)
-                stream = io.BufferedReader(_GuardedRaw(cast(BinaryIO, unpacked), counted, name), 1 << 20)
+                stream = io.BufferedReader(GuardedRaw(cast(BinaryIO, unpacked), counted, name), 1 << 20)
             elif start.startswith(ZSTD_MAGIC):
-                frames = io.BufferedReader(_ZstdRaw(cast(BinaryIO, raw)), 1 << 20)
-                stream = io.BufferedReader(_GuardedRaw(cast(BinaryIO, frames), counted, name), 1 << 20)
+                frames = io.BufferedReader(ZstdRaw(cast(BinaryIO, raw)), 1 << 20)
+                stream = io.BufferedReader(GuardedRaw(cast(BinaryIO, frames), counted, name), 1 << 20)
             elif path is not None and start and path.suffix in (".gz", ".zst", ".zstd"):
                 kind = "gzip" if path.suffix == ".gz" else "zstd"
                 raise DataError(f"{name}: the name says {kind}, but the content is not {kind}; rename the file")
@@ -222,102 +130,3 @@ def refuse_foreign(opened: Input) -> None:
     for magic, kind in FOREIGN_MAGIC.items():
         if opened.start.startswith(magic):
             raise DataError(f"{opened.name}: expected triples, but this is {kind}")
-
-
-def line_chunks(
-    opened: Input, encoding: str = "utf-8", max_line: int | None = MAX_LINE_BYTES
-) -> Iterator[tuple[int, bytes]]:
-    """(number of its first line, UTF-8 bytes of whole lines), in order; checked for NUL bytes and encoding.
-
-    A byte-order mark is dropped, UTF-16 with such a mark is recoded, and CR alone counts as a line end.
-    """
-    stream: io.BufferedIOBase = opened.stream
-    if opened.start.startswith(UTF16_BOMS):
-        encoding = "utf-16"
-    recode = encoding.lower().replace("_", "-") not in ("utf-8", "utf8")
-    if recode:
-        stream = _recoded(opened, encoding)
-    line, rest, is_first, only_cr = 1, b"", True, False
-    while True:
-        block = stream.read(CHUNK_BYTES)
-        if is_first:
-            block = block.removeprefix(UTF8_BOM)
-            only_cr = b"\r" in block and b"\n" not in block
-            is_first = False
-        if only_cr:
-            block = block.replace(b"\r", b"\n")
-        if not block:
-            break
-        cut = block.rfind(b"\n") + 1
-        if cut == 0:
-            rest += block
-            if max_line is not None and len(rest) > max_line:
-                raise DataError(_too_long(opened, line))
-            continue
-        chunk, rest = rest + block[:cut], block[cut:]
-        check_text(opened, line, chunk)
-        yield line, chunk
-        line += chunk.count(b"\n")
-    if rest:
-        check_text(opened, line, rest)
-        yield line, rest + b"\n"
-
-
-def check_text(opened: Input, line: int, chunk: bytes) -> None:
-    """Fails at the first NUL byte or the first byte that is not UTF-8, naming line and column."""
-    if b"\0" in chunk:
-        line, column = _position(chunk, chunk.index(b"\0"), line)
-        raise DataError(f"{opened.name} line {line} column {column}: a NUL byte; this is not a text file of triples")
-    try:
-        chunk.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line, column = _position(chunk, error.start, line)
-        raise DataError(
-            f"{opened.name} line {line} column {column}: byte 0x{chunk[error.start]:02x} is not UTF-8; "
-            "save the file as UTF-8 or name its encoding (encoding latin-1, for example)"
-        ) from error
-
-
-def _position(chunk: bytes, offset: int, line: int) -> tuple[int, int]:
-    start = chunk.rfind(b"\n", 0, offset) + 1
-    return line + chunk.count(b"\n", 0, offset), len(chunk[start:offset].decode("utf-8", "replace")) + 1
-
-
-def _too_long(opened: Input, line: int) -> str:
-    return (
-        f"{opened.name} line {line}: longer than {MAX_LINE_BYTES >> 20} MB without a line end; "
-        "this is not a table with one triple a line"
-    )
-
-
-def _recoded(opened: Input, encoding: str) -> io.BufferedIOBase:
-    try:
-        text = io.TextIOWrapper(cast(BinaryIO, opened.stream), encoding=encoding, newline="")
-    except LookupError as error:
-        raise DataError(f"no encoding is named {encoding!r}; try utf-8, latin-1, cp1252 or utf-16") from error
-    return io.BufferedReader(_RecodedRaw(text, opened.name, encoding), 1 << 20)
-
-
-class _RecodedRaw(io.RawIOBase):
-    """Text in any encoding, handed on as UTF-8."""
-
-    def __init__(self, text: io.TextIOWrapper, name: str, encoding: str) -> None:
-        self._text = text
-        self._name = name
-        self._encoding = encoding
-        self._ready = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(buffer)  # type: ignore[arg-type]
-        if not self._ready:
-            try:
-                self._ready = self._text.read(1 << 18).encode("utf-8", "surrogatepass")
-            except UnicodeError as error:
-                raise DataError(f"{self._name}: the content is not {self._encoding} ({error})") from error
-        size = min(len(view), len(self._ready))
-        view[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size

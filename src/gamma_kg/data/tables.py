@@ -9,46 +9,20 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 import polars as pl
 
-from gamma_kg.data.columns import HEADER_NAMES, ROLES, by_choice, by_header_names, folded, unclear
 from gamma_kg.data.encoder import TripleEncoder
+from gamma_kg.data.layout import Layout, cells_of, find_layout, separator_of
+from gamma_kg.data.lines import line_chunks, numbered_lines
 from gamma_kg.data.options import Tally
-from gamma_kg.data.streams import Input, line_chunks
+from gamma_kg.data.streams import Input
 from gamma_kg.errors import DataError
 from gamma_kg.machine.fork import can_use_polars
 
-SEPARATOR_WORDS = {"\t": "tab-separated", ",": "comma-separated", ";": "semicolon-separated", "|": "|-separated"}
 BATCH_ROWS = 200_000
-CSV_SEPARATORS = (",", ";", "\t", "|")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How the lines of one table are cut. `separator` None means any run of white space."""
-
-    separator: str | None
-    is_quoted: bool
-    count: int
-    positions: tuple[int, ...]
-    has_header: bool
-    relation: str | None = None
-    """Set for a list of edges: `positions` are head and tail, and this is the relation of all of them."""
-
-    @property
-    def wanted(self) -> str:
-        """'3 tab-separated columns (head, relation, tail)'."""
-        word = "whitespace-separated" if self.separator is None else SEPARATOR_WORDS[self.separator]
-        roles = {3: " (head, relation, tail)", 2: " (head, tail)"} if len(self.positions) == self.count else {}
-        return f"{self.count} {word} columns{roles.get(self.count, '')}"
-
-    @property
-    def roles(self) -> tuple[str, ...]:
-        return ROLES if self.relation is None else ("head", "tail")
 
 
 def read_table(opened: Input, kind: str, encoder: TripleEncoder, tally: Tally) -> None:
@@ -62,9 +36,9 @@ def read_table(opened: Input, kind: str, encoder: TripleEncoder, tally: Tally) -
 def read_header_and_rows(opened: Input, kind: str, tally: Tally) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
     """The header of a table and its rows with their line numbers; rows of another length are bad lines."""
     first, chunks = _first_chunk(opened, tally)
-    text = next(line for _, line in _numbered_lines(first) if line.strip())
-    separator = _separator(kind, text, least=2)
-    header = _cells(text, separator, kind == "csv")
+    text = next(line for _, line in numbered_lines(first) if line.strip())
+    separator = separator_of(kind, text, least=2)
+    header = cells_of(text, separator, kind == "csv")
     layout = Layout(separator, kind == "csv", len(header), tuple(range(len(header))), True)
     reader = _TableReader(opened, layout, TripleEncoder(), tally)
     return header, reader.sound_rows(chain([first], chunks))
@@ -74,67 +48,11 @@ def _first_chunk(opened: Input, tally: Tally) -> tuple[tuple[int, bytes], Iterat
     chunks = line_chunks(opened, tally.options.encoding)
     first = next(chunks, None)
     # By the characters: Unicode has white space that bytes don't know of.
-    while first is not None and not any(line.strip() for _, line in _numbered_lines(first)):
+    while first is not None and not any(line.strip() for _, line in numbered_lines(first)):
         first = next(chunks, None)
     if first is None:
         raise DataError(f"{opened.name}: the file is empty; expected one triple a line (head, relation, tail)")
     return first, chunks
-
-
-def _separator(kind: str, text: str, least: int) -> str | None:
-    if kind == "csv":
-        return max(CSV_SEPARATORS, key=lambda s: (_split_quoted(text, s) >= least, -CSV_SEPARATORS.index(s)))
-    return None if "\t" not in text and kind == "txt" and len(text.split()) == least else "\t"
-
-
-def find_layout(opened: Input, kind: str, first: tuple[int, bytes], tally: Tally) -> Layout:
-    """Looks at the first line that is not blank, and at what the caller asked for."""
-    options = tally.options
-    number, text = next((n, s) for n, s in _numbered_lines(first) if s.strip())
-    is_quoted = kind == "csv"
-    where = f"{opened.name} line {number}"
-    if options.edge_relation is not None:
-        separator = _separator(kind, text, least=2)
-        return _edge_layout(_cells(text, separator, is_quoted), separator, is_quoted, where, tally)
-    separator = _separator(kind, text, least=3)
-    cells = _cells(text, separator, is_quoted)
-    known = by_header_names(cells)
-    header = options.header
-    if options.columns is not None:
-        positions = by_choice(options.columns, cells, where)
-        names_used = any(isinstance(column, str) for column in options.columns)
-        has_header = names_used or (known is not None if header is None else header)
-    else:
-        has_header = known is not None if header is None else header
-        if has_header and known is not None:
-            positions = known
-        elif len(cells) == 3:
-            positions = (0, 1, 2)
-        elif len(cells) < 3:
-            words = Layout(separator, is_quoted, 3, (0, 1, 2), False).wanted
-            has_edges = len(cells) == 2 or (kind == "txt" and len(text.split()) == 2)
-            edges = "; if each line is an edge, name their relation (edge_relation linked)" if has_edges else ""
-            raise DataError(f"{where}: expected {words}, found {len(cells)}{edges}")
-        else:
-            raise DataError(f"{where}: {unclear(len(cells), cells[0])}")
-    if not has_header and kind == "csv":
-        tally.doubts.append(f"{where} was read as a triple; if it names the columns, say so (columns a,b,c)")
-    return Layout(separator, is_quoted, len(cells), positions, has_header)
-
-
-def _edge_layout(cells: list[str], separator: str | None, is_quoted: bool, where: str, tally: Tally) -> Layout:
-    """A list of edges: two columns, or the two that were named."""
-    options = tally.options
-    if options.columns is not None:
-        positions = by_choice(options.columns, cells, where, ("head", "tail"))
-        has_header = any(isinstance(column, str) for column in options.columns) or bool(options.header)
-    else:
-        if len(cells) != 2:
-            raise DataError(f"{where}: a list of edges has 2 columns (head, tail), found {len(cells)}; name the two")
-        names = [folded(cell) for cell in cells]
-        known = names[0] in HEADER_NAMES["head"] and names[1] in HEADER_NAMES["tail"]
-        positions, has_header = (0, 1), known if options.header is None else options.header
-    return Layout(separator, is_quoted, len(cells), positions, has_header, options.edge_relation)
 
 
 class _TableReader:
@@ -235,7 +153,7 @@ class _TableReader:
         return False
 
     def _split_lines(self, number: int, chunk: bytes) -> Iterator[tuple[int, list[str]]]:
-        for line, text in _numbered_lines((number, chunk)):
+        for line, text in numbered_lines((number, chunk)):
             if text.strip():
                 cells = text.split(self._layout.separator)
                 yield line, [cell.strip() for cell in cells] if self._layout.is_quoted else cells
@@ -284,22 +202,3 @@ def _is_regular(chunk: bytes, separator: str, count: int) -> bool:
         return False
     by_line = cuts.reshape(len(ends), count - 1)
     return bool((by_line[1:, 0] > ends[:-1]).all() and (by_line[:, -1] < ends).all())
-
-
-def _numbered_lines(chunk: tuple[int, bytes]) -> Iterator[tuple[int, str]]:
-    number, block = chunk
-    for i, line in enumerate(io.BytesIO(block)):
-        yield number + i, line.decode("utf-8").rstrip("\r\n")
-
-
-def _split_quoted(text: str, separator: str) -> int:
-    return len(_cells(text, separator, True))
-
-
-def _cells(text: str, separator: str | None, is_quoted: bool) -> list[str]:
-    if not is_quoted or separator is None:
-        return text.split(separator)
-    try:
-        return [cell.strip() for cell in next(csv.reader([text], delimiter=separator, skipinitialspace=True), [])]
-    except csv.Error:
-        return text.split(separator)

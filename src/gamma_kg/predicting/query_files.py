@@ -16,8 +16,9 @@ from typing import Any
 from gamma_kg.data.columns import ROLES, by_header_names
 from gamma_kg.data.formats import find_format
 from gamma_kg.data.frames import refusing_damage, scan_parquet
+from gamma_kg.data.lines import line_chunks
 from gamma_kg.data.options import ReadOptions
-from gamma_kg.data.streams import Input, line_chunks, open_input, refuse_foreign
+from gamma_kg.data.streams import Input, open_input, refuse_foreign
 from gamma_kg.errors import DataError, UnknownNameError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.io.journal import Journal
