@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gamma_kg.logic.formula import entity
     from gamma_kg.nn.config import GammaConfig
     from gamma_kg.predicting.gamma import Gamma
-    from gamma_kg.predicting.predictor import Prediction
+    from gamma_kg.predicting.prediction import Prediction
 
 __all__ = [
     "Answer",
@@ -41,7 +41,7 @@ _HOME = {
     "GammaBatch": "distributed.batch",
     "GammaConfig": "nn.config",
     "KnowledgeGraph": "graph.graph",
-    "Prediction": "predicting.predictor",
+    "Prediction": "predicting.prediction",
 }
 
 

@@ -14,7 +14,7 @@ from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answer
 from gamma_kg.predicting.baselines import frequency_baseline
 from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.inference import RelationCache, relation_states
-from gamma_kg.predicting.predictor import Query
+from gamma_kg.predicting.prediction import Query
 from gamma_kg.predicting.query_files import answer_queries
 from gamma_kg.predicting.switch import CHEAP_WORK, basis, local_triples, triples_for
 

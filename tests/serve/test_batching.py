@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gamma_kg import Gamma, KnowledgeGraph
-from gamma_kg.predicting.predictor import Prediction
+from gamma_kg.predicting.prediction import Prediction
 from gamma_kg.serve.batching import ModelThread, QueueFullError
 from gamma_kg.serve.service import Service, TimeLimitError, Wanted
 from gamma_kg.serve.turn import Turn

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from gamma_kg.complete import Completion
     from gamma_kg.distributed.parts import Parts
     from gamma_kg.predicting.answer_options import AnswerOptions
-    from gamma_kg.predicting.predictor import Predictor, Query
+    from gamma_kg.predicting.prediction import Query
+    from gamma_kg.predicting.predictor import Predictor
 
 
 def batch_of(graph: str, kg: KnowledgeGraph, model: str | None, predictor: Predictor, how: AnswerOptions) -> GammaBatch:

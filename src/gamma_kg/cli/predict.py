@@ -18,7 +18,7 @@ from gamma_kg.io.shown import shown
 
 if TYPE_CHECKING:
     from gamma_kg import Prediction
-    from gamma_kg.predicting.predictor import Query
+    from gamma_kg.predicting.prediction import Query
 
 ModelOption = Annotated[
     str | None,

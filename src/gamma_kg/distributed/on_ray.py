@@ -25,7 +25,7 @@ from gamma_kg.distributed.batch import GammaBatch
 from gamma_kg.distributed.parts import Parts
 from gamma_kg.errors import DataError
 from gamma_kg.predicting.fingerprint import run_fingerprint
-from gamma_kg.predicting.predictor import Query
+from gamma_kg.predicting.prediction import Query
 
 LOCAL = "local"
 BLOCK_QUERIES = 256

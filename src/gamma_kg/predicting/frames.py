@@ -12,7 +12,8 @@ from gamma_kg.io.table import table
 
 if TYPE_CHECKING:
     from gamma_kg.graph.graph import KnowledgeGraph
-    from gamma_kg.predicting.predictor import Prediction, Predictor, Query
+    from gamma_kg.predicting.prediction import Prediction, Query
+    from gamma_kg.predicting.predictor import Predictor
 
 # What is said of an answer, and what it was computed on: at most so many facts around the source, None: all facts.
 ANSWER_COLUMNS = ("name", "probability", "score", "known", "local", "is_sampled")

@@ -9,6 +9,8 @@ import contextlib
 import hashlib
 import json
 import os
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,38 @@ from gamma_kg.predicting.calibration import Calibration
 
 # Part of every name: what was fitted in another way is not read again.
 FORMAT = 3
+
+
+class KeptCalibrations:
+    """The calibrations of one model, in memory and on disk.
+
+    One per graph, budget of triples (answers from a neighbourhood have a map of their own) and use of rules.
+    """
+
+    def __init__(self, fingerprint: Callable[[], str]) -> None:
+        self._fingerprint = fingerprint
+        self._graphs: weakref.WeakKeyDictionary[KnowledgeGraph, dict[tuple[int | None, bool], Calibration | None]] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    def of(self, kg: KnowledgeGraph, triples: int | None, rules: bool) -> Calibration | None:
+        """What was found for this graph, now or earlier; None if nothing was."""
+        known = self._graphs.setdefault(kg, {})
+        if (triples, rules) not in known:
+            known[triples, rules] = kept(self._path(kg, triples, rules))
+        return known[triples, rules]
+
+    def adopt(self, kg: KnowledgeGraph, triples: int | None, rules: bool, calibration: Calibration) -> None:
+        """Use it in this program."""
+        self._graphs.setdefault(kg, {})[triples, rules] = calibration
+
+    def keep(self, kg: KnowledgeGraph, triples: int | None, rules: bool, calibration: Calibration) -> None:
+        """Use it in this program and in every later one."""
+        self.adopt(kg, triples, rules, calibration)
+        keep(self._path(kg, triples, rules), calibration)
+
+    def _path(self, kg: KnowledgeGraph, triples: int | None, rules: bool) -> Path:
+        return calibration_path(kg, model=self._fingerprint(), local=triples, rules=rules)
 
 
 def calibration_path(kg: KnowledgeGraph, **parts: Any) -> Path:

@@ -87,6 +87,17 @@ class FactOdds:
         unknown = worth if count != 1 else float(self.slots.fits_of(relation, asked)[0])
         return End(source, relation, answers, known, without, answers.log_total(without), worth, unknown)
 
+    def of_facts(self, facts: NDArray[np.int64]) -> FloatArray:
+        """Log-odds of facts (head, relation, tail) by ids: the mean of what their two ends say."""
+        opposite = np.stack([facts[:, 2], inverse_of(facts[:, 1], self._kg.num_relations)], axis=1)
+        ends = {(end.source, end.relation): end for end in self.ask(np.unique(np.r_[facts[:, :2], opposite], axis=0))}
+        found = np.empty(len(facts))
+        for at, (head, relation, tail) in enumerate(facts.tolist()):
+            there = ends[head, relation].log_odds(torch.tensor([tail]))
+            back = ends[tail, inverse_of(relation, self._kg.num_relations)].log_odds(torch.tensor([head]))
+            found[at] = (there + back)[0] / 2
+        return found
+
     def other_ends(self, facts: NDArray[np.int64]) -> dict[tuple[int, int], End]:
         """For facts as (source, relation id, answer): the queries from their other ends, by (answer, inverse id)."""
         opposite = np.stack([facts[:, 2], inverse_of(facts[:, 1], self._kg.num_relations)], axis=1)

@@ -25,7 +25,8 @@ from gamma_kg.io.journal import Journal
 from gamma_kg.io.rows import check_ending, write_rows
 from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.fingerprint import run_fingerprint
-from gamma_kg.predicting.predictor import Prediction, Predictor, Query
+from gamma_kg.predicting.prediction import Prediction, Query
+from gamma_kg.predicting.predictor import Predictor
 
 ASKED = ("", "?", None)
 BLOCK_QUERIES = 64

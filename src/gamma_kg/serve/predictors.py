@@ -23,7 +23,7 @@ class JobPredictor(Predictor):
         super().__init__()
         self._predictor, self._turn, self._check = predictor, turn, check
         self.branch_names = predictor.branch_names
-        self._calibrations = predictor._calibrations
+        self.calibrations = predictor.calibrations
 
     def score_batches(
         self,

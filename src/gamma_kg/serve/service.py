@@ -18,7 +18,7 @@ from gamma_kg.logic.formula import Along, Formula, walk
 from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.models import NamedModel
-from gamma_kg.predicting.predictor import Prediction, Query
+from gamma_kg.predicting.prediction import Prediction, Query
 from gamma_kg.serve.batching import ModelThread
 from gamma_kg.serve.hosted import HostedGraph, HostedGraphs
 from gamma_kg.serve.jobs import Job, Jobs

@@ -8,7 +8,7 @@ from typing import Any
 from gamma_kg.complete import Completion
 from gamma_kg.logic.conditions import Condition, formula_of_conditions
 from gamma_kg.logic.formula import Formula
-from gamma_kg.predicting.predictor import Prediction
+from gamma_kg.predicting.prediction import Prediction
 from gamma_kg.serve import schemas
 from gamma_kg.serve.facts import degree, facts_of, groups_of
 from gamma_kg.serve.hosted import HostedGraph

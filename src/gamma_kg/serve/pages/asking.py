@@ -12,7 +12,7 @@ from gamma_kg.drawing.network import Arrow
 from gamma_kg.errors import DataError, UnknownNameError
 from gamma_kg.explain.picture import draw_paths
 from gamma_kg.explain.text import cause_text
-from gamma_kg.predicting.predictor import Query
+from gamma_kg.predicting.prediction import Query
 from gamma_kg.serve.examples import ExampleQuestion, example_questions
 from gamma_kg.serve.hosted import HostedGraph
 from gamma_kg.serve.pages.rendering import Given, Render, address, inline
