@@ -9,7 +9,7 @@ import torch
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.complete import complete
 from gamma_kg.graph.fewer_facts import FewerFacts
-from gamma_kg.predicting import calibration
+from gamma_kg.predicting import calibrate
 from gamma_kg.rules import Rules, rules, rules_of, sample
 from gamma_kg.rules.large import SampledRules
 from gamma_kg.rules.reasons import ReasonFinder
@@ -35,7 +35,7 @@ def world() -> KnowledgeGraph:
 def large(world: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> KnowledgeGraph:
     """The same graph, treated as one that is too large to be counted."""
     monkeypatch.setattr(rules, "MOST_FACTS", 0)
-    monkeypatch.setattr(calibration, "MOST_FACTS", 0)
+    monkeypatch.setattr(calibrate, "MOST_FACTS", 0)
     return world
 
 

@@ -1,7 +1,7 @@
 """Asks the queries that promise most, checks the best answers from the other end, and ranks them as facts.
 
 How probable a fact is does not depend on the end that it was asked from (`predicting/odds.py`), nor on who asks: with
-a calibration (`predicting/calibration.py`) `predict` and `explain` say the same number.
+a calibration (`predicting/calibrate.py`) `predict` and `explain` say the same number.
 """
 
 from __future__ import annotations

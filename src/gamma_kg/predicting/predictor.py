@@ -17,7 +17,8 @@ from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import inverse_of
 from gamma_kg.predicting.answer_options import AnswerOptions
-from gamma_kg.predicting.calibration import Calibration, calibrate
+from gamma_kg.predicting.calibrate import calibrate
+from gamma_kg.predicting.calibration import Calibration
 from gamma_kg.predicting.candidates import best_candidates, calibrated
 from gamma_kg.predicting.frames import Predictions, predict_frame
 from gamma_kg.predicting.inference import ScoreBatch
