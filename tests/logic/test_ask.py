@@ -2,15 +2,21 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
 import pytest
+from torch import Tensor
 from typer.testing import CliRunner
 
 from gamma_kg import ConfigError, DataError, Gamma, KnowledgeGraph, UnknownNameError, ask, entity
 from gamma_kg.cli import app
+from gamma_kg.logic.bindings import Binder
+from gamma_kg.logic.execute import execute
+from gamma_kg.logic.formula import resolve
 from gamma_kg.logic.predicted import StepOptions, steps_of
+from gamma_kg.logic.project import Operand, Traversal, members
 from gamma_kg.predicting.calibration import Calibration, MonotoneMap
 
 
@@ -61,6 +67,37 @@ def test_what_is_denied_takes_from_the_probability_what_speaks_for_it(
     assert found["Finn"].probability == pytest.approx(1 - denied["Finn"].probability)
     assert found["Finn"].probability < 1
     assert "Bob" not in found
+
+
+class _OneLink(Traversal):
+    """The facts, and one link that is predicted, read either way."""
+
+    def __init__(self, kg: KnowledgeGraph, head: str, relation: str, tail: str) -> None:
+        super().__init__(kg)
+        ends, self._relation = (kg.entity_id(head), kg.entity_id(tail)), kg.relation_id(relation)
+        self._of = {self._relation: ends, self._relation + kg.num_relations: ends[::-1]}
+
+    def project(self, operands: Sequence[Operand], relations: Sequence[int]) -> Tensor:
+        found_BN = super().project(operands, relations)
+        for found_N, operand, relation in zip(found_BN, operands, relations, strict=True):
+            start, end = self._of.get(relation, (-1, -1))
+            if start >= 0 and start in members(operand):
+                found_N[end] = 0.4
+        return found_BN
+
+
+@pytest.mark.parametrize("chosen", ["m3", "m29"])
+def test_an_answer_is_bound_to_the_member_that_is_linked_with_it_however_many_there_are(chosen: str) -> None:
+    facts = [("hub", "has", f"m{i}") for i in range(30)] + [("m0", "likes", "a"), ("b", "has", "c")]
+    kg = KnowledgeGraph.from_triples(facts)
+    projector = _OneLink(kg, chosen, "likes", "b")
+    formula = resolve(entity("hub").along("has").called("y").along("likes"), kg)
+    binder = Binder(formula, execute([formula], projector), projector)
+    a, b, c = (kg.entity_id(name) for name in "abc")
+    found = binder.bind([a, b, c])
+    assert [kg.entities[found[i].entities["y"]] for i in (a, b)] == ["m0", chosen]
+    assert [[link.known for link in found[i].links] for i in (a, b)] == [[True, True], [False, True]]
+    assert not found[c].is_possible  # nothing leads there
 
 
 def test_inverse_steps_are_told_as_the_facts_they_are(family: KnowledgeGraph, small_gamma: Gamma) -> None:

@@ -91,6 +91,8 @@ def test_several_denials_hold_together() -> None:
         ("SELECT ?x { GRAPH <g> { ?x <p> <A> } }", "leave out GRAPH"),
         ("SELECT ?x WHERE { ?x <p> }", "no SPARQL query: line 1"),
         ("who is it", "no SPARQL query"),
+        ("SELECT ?x { ?x p A }", r"line 1 column 13, near '\?x p A }'\. Names .* stand in angle brackets"),
+        ("SELECT ?x { ?x <a b> <c d> . ?x p A }", r"line 1 column 30, near '\?x p A }'"),
     ],
 )
 def test_what_cannot_be_asked_says_what_to_write_instead(text: str, said: str) -> None:

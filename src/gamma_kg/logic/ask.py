@@ -91,7 +91,7 @@ def ask(
         degree_N[torch.from_numpy(binder.following())] = 0
     best = degree_N.topk(min(top_k, kg.num_entities))
     degrees = {int(i): float(degree) for degree, i in zip(best.values, best.indices, strict=True) if degree > 0}
-    bindings = {i: binder.bind(i) for i in degrees}
+    bindings = binder.bind(degrees)
     how = AnswerOptions(rules=rules, memory=memory, local=local)
     probabilities = link_probabilities(gamma, kg, {link for b in bindings.values() for link in b.all_links()}, how)
     explain = partial(gamma.explain, kg, memory=memory, local=local, rules=rules) if why else None

@@ -1,19 +1,19 @@
 """How one answer comes about: an entity for every inner set, and the facts and predictions that link them.
 
 Where the answer follows from the graph, the links are facts of it. Else each inner set is bound, from the answer down,
-to the entity that belongs to the set and leads on by the strongest link. What is denied is bound by itself: to what
-speaks most for it, and so against the answer.
+to the entity that belongs to the set and is linked best with what it leads to, which is asked from there back along the
+relation: a set may have thousands of certain members, of which the model links few. What is denied is bound by itself:
+to what speaks most for it, and so against the answer.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from gamma_kg.graph.inverse import inverse_of
 from gamma_kg.logic.execute import Memberships
@@ -21,8 +21,8 @@ from gamma_kg.logic.formula import Along, And, Entity, Everything, Formula, Not,
 from gamma_kg.logic.project import Projector
 from gamma_kg.logic.traverse import IntArray, traverse
 
-# So many of a set's best members are tried as the entity that an answer came by.
-CANDIDATES = 8
+# So many steps are asked back at once; each gives a degree for every entity of the graph.
+AT_ONCE = 8
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ class Binder:
     def __init__(self, formula: Formula, memberships: Memberships, projector: Projector) -> None:
         self.formula, self._memberships, self._projector = formula, memberships, projector
         self._sets: dict[Formula, IntArray] = {}
-        self._links: dict[Along, tuple[Tensor, Tensor]] = {}
+        # The entity that a step came by on its way to an end (None: nothing leads there), and what is to be found out.
+        self._starts: dict[tuple[Along, int], int | None] = {}
+        self._wanted: dict[tuple[Along, int], None] = {}
 
     def follows(self, answer: int, formula: Formula | None = None) -> bool:
         """Whether the entity belongs to the set by the facts of the graph alone."""
@@ -79,10 +81,16 @@ class Binder:
         """All answers by the facts of the graph alone, sorted."""
         return self._set_of(self.formula)
 
-    def bind(self, answer: int) -> Binding:
-        found = Binding()
-        self._bind(self.formula, answer, found, is_asked=True)
-        return found
+    def bind(self, answers: Iterable[int]) -> dict[int, Binding]:
+        """A binding for each answer: all together go down a step at a time, so that a step of all is one batch."""
+        answers = list(answers)
+        while True:
+            bindings = {answer: Binding() for answer in answers}
+            for answer, binding in bindings.items():
+                self._bind(self.formula, answer, binding, is_asked=True)
+            if not self._wanted:
+                return bindings
+            self._ask_back()
 
     def _bind(self, formula: Formula, entity: int, found: Binding, is_asked: bool = False) -> None:
         if formula.name and not is_asked:
@@ -122,22 +130,21 @@ class Binder:
             return int(witnesses[int(degree.argmax())])
         if isinstance(formula.of, Everything):
             return None
-        start_C, link_CN = self._candidates(formula)
-        if not len(start_C):
-            return None
-        best = int((self._memberships[formula.of][start_C] * link_CN[:, end]).argmax())
-        return int(start_C[best])
+        if (formula, end) not in self._starts:
+            self._wanted[formula, end] = None
+        return self._starts.get((formula, end))
 
-    def _candidates(self, formula: Along) -> tuple[Tensor, Tensor]:
-        """The best members of the inner set, and the degree to which each leads to every entity."""
-        if formula not in self._links:
-            degree_N = self._memberships[formula.of]
-            start_C = degree_N.topk(min(CANDIDATES, len(degree_N))).indices
-            start_C = start_C[degree_N[start_C] > 0]
-            relations = [int(formula.relation)] * len(start_C)
-            link_CN = self._projector.project(start_C.tolist(), relations) if relations else degree_N[None, :0]
-            self._links[formula] = start_C, link_CN
-        return self._links[formula]
+    def _ask_back(self) -> None:
+        """From each end back along its relation: what belongs to the set and is linked best is where it came from."""
+        wanted, self._wanted = list(self._wanted), {}
+        num_relations = self._projector.kg.num_relations
+        for first in range(0, len(wanted), AT_ONCE):
+            part = wanted[first : first + AT_ONCE]
+            back = [int(inverse_of(int(formula.relation), num_relations)) for formula, _ in part]
+            linked_BN = self._projector.project([end for _, end in part], back)
+            for (formula, end), linked_N in zip(part, linked_BN, strict=True):
+                best = (self._memberships[formula.of] * linked_N).max(0)
+                self._starts[formula, end] = int(best.indices) if best.values > 0 else None
 
     def _set_of(self, formula: Formula) -> IntArray:
         if formula not in self._sets:

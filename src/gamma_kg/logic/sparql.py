@@ -22,6 +22,7 @@ _PREFIX = re.compile(r"(?<![\w:?$-])([A-Za-z][\w.-]*)?:(?!:)")
 _DECLARED = re.compile(r"\bPREFIX\s+([A-Za-z][\w.-]*)?\s*:", re.IGNORECASE)
 _LEGAL = ":/?#[]@!$&'()*+,;=-._~"
 
+EXAMPLE = "Names of the graph stand in angle brackets, as in SELECT ?x WHERE { ?x <part of> <Kenya> }"
 INSTEAD = {
     "LeftJoin": "OPTIONAL can't be asked: leave it out, or ask for it in a query of its own",
     "Graph": "named graphs can't be asked: leave out GRAPH, the graph is the one given",
@@ -53,10 +54,10 @@ def parse_sparql(text: str) -> Question:
     try:
         parsed = parseQuery(cleaned)
     except Exception as error:  # pyparsing raises several kinds
-        line, column = getattr(error, "lineno", 1), getattr(error, "column", 1)
-        where = f"line {line} column {column}"
-        near = getattr(error, "line", "").strip()
-        raise DataError(f"this is no SPARQL query: {where}{f', near {unquote(near)!r}' if near else ''}") from None
+        line, column = getattr(error, "line", ""), getattr(error, "column", 1)
+        before, near = unquote(line[: column - 1]), unquote(line[column - 1 :]).strip()
+        where = f"line {getattr(error, 'lineno', 1)} column {len(before) + 1}{f', near {near[:60]!r}' if near else ''}"
+        raise DataError(f"this is no SPARQL query: {where}. {EXAMPLE}") from None
     bare = _TOKENS.sub(" ", cleaned)
     declared = {found or "" for found in _DECLARED.findall(bare)}
     # A prefix that is not declared is taken as it is written: graphs know such names.
