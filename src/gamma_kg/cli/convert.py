@@ -9,13 +9,13 @@ import typer
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(help="A public ULTRA checkpoint (.pth).")],
-    target: Annotated[Path, typer.Argument(help="The .safetensors file to write.")],
+    weights: Annotated[Path, typer.Argument(help="A public ULTRA checkpoint (.pth).")],
+    out: Annotated[Path, typer.Argument(help="The .safetensors file to write.")],
 ) -> None:
     """Import a public ULTRA checkpoint. Only weights are read; nothing in the file is executed."""
     from gamma_kg.nn.checkpoint import import_ultra, save_checkpoint
 
-    checkpoint = import_ultra(source)
+    checkpoint = import_ultra(weights)
     model = checkpoint.build()
-    save_checkpoint(target, model, checkpoint.provenance)
-    print(f"{target}: {model.num_parameters:,} parameters, {' & '.join(checkpoint.config.branches)}")
+    save_checkpoint(out, model, checkpoint.provenance)
+    print(f"{out}: {model.num_parameters:,} parameters, {' & '.join(checkpoint.config.branches)}")

@@ -36,7 +36,7 @@ class Starts:
 
     @classmethod
     def of_dense(cls, weight_BN: Tensor) -> Starts:
-        """The entries of a matrix that are not zero; one that is not a number counts as such and stays visible."""
+        """The entries of a matrix that are not zero. NaN is one of them, so that whoever scores can refuse it."""
         query_S, node_S = weight_BN.nonzero(as_tuple=True)
         queries = torch.arange(len(weight_BN) + 1, device=weight_BN.device)
         return cls(node_S, weight_BN[query_S, node_S], torch.searchsorted(query_S, queries))

@@ -1,6 +1,6 @@
 """Message functions f_r(x), one row each: what an edge with relation vector r makes of the state x (docs/model.md §5).
 
-Two-component algebras split the D channels in halves: x = x_re + u·x_im with a unit u, u² = σ. With σ = −1, +1, 0 the
+Two-component algebras split the D channels in halves: x = x_re + i·x_im with a unit i, i² = σ. With σ = −1, +1, 0 the
 one product below is that of complex, split-complex and dual numbers. `real` and these three are bilinear: a sum of
 messages with the same relation is the message of the sum, and the message of zero is zero, which saves work. The native
 engine knows these four; any other row is computed by plain torch.

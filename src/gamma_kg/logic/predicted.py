@@ -95,7 +95,7 @@ class ModelProjection(Projector):
         starts = starts_of(operands, self.options.threshold, unit=self.options.unit, most=most)
         degree_BN = torch.empty(len(operands), self.kg.num_entities)
         asked, local, on_asked = torch.tensor(relations), said(self.local), not self.options.direct
-        for batch in self.gamma.project_batches(self.kg, starts, asked, self.memory, local, on_asked=on_asked):
+        for batch in self.gamma.score_batches(self.kg, starts, asked, self.memory, local, on_asked=on_asked):
             degree_BN[batch.query] = degrees(batch.dense()[batch.row].float().cpu(), self.options.share)
         if self._uses_rules:
             for degree_N, operand, relation in zip(degree_BN, operands, relations, strict=True):

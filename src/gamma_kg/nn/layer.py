@@ -1,7 +1,7 @@
 """One relational layer, used for relations and for entities (docs/model.md §3).
 
-    agg_v = boundary_v + Σ over edges (v, r, u) of f_r(x_u)
-    out_v = x_v + ReLU(LayerNorm(W [x_v ; agg_v] + b))
+    agg_u = boundary_u + Σ over edges (u, r, v) of f_r(x_v)
+    out_u = x_u + ReLU(LayerNorm(W [x_u ; agg_u] + b))
 
 B queries, N nodes, R edge types, D channels, W width of a relation vector.
 """

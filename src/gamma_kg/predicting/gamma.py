@@ -113,34 +113,20 @@ class Gamma(Predictor):
         relation_Q: Tensor,
         memory: str | int | None = None,
         local: Local = "auto",
+        *,
+        on_asked: bool = False,
     ) -> Iterator[ScoreBatch]:
         """Scores of all entities for queries by id, a batch at a time: for more queries than fit into memory.
 
-        A query starts at one entity (a tensor of ids), or at a weighted set of them (`Starts`).
+        A query starts at one entity (a tensor of ids), or at a weighted set of them (`Starts`), as the steps of a
+        logical query do. `on_asked` as for `predicting.inference.score_batches`.
         """
         self._look_where_we_are(kg)
         triples = local_triples(kg, local)
         if triples is None:
-            return score_batches(self.model, kg, start_Q, relation_Q, self._cache, memory=memory)
+            return score_batches(self.model, kg, start_Q, relation_Q, self._cache, memory=memory, on_asked=on_asked)
         caches = self._cache, self._backgrounds
-        return local_batches(self.model, kg, start_Q, relation_Q, triples, *caches, memory=memory)
-
-    def project_batches(
-        self,
-        kg: KnowledgeGraph,
-        starts: Starts,
-        relation_Q: Tensor,
-        memory: str | int | None = None,
-        local: Local = "auto",
-        *,
-        on_asked: bool = False,
-    ) -> Iterator[ScoreBatch]:
-        """The same for the steps of a logical query. `on_asked` as for `predicting.inference.score_batches`."""
-        triples = local_triples(kg, local)
-        if triples is None:
-            return score_batches(self.model, kg, starts, relation_Q, self._cache, memory=memory, on_asked=on_asked)
-        caches = self._cache, self._backgrounds
-        return local_batches(self.model, kg, starts, relation_Q, triples, *caches, memory=memory, on_asked=on_asked)
+        return local_batches(self.model, kg, start_Q, relation_Q, triples, *caches, memory=memory, on_asked=on_asked)
 
     def _look_where_we_are(self, kg: KnowledgeGraph) -> None:
         if "adapted" in self.provenance and self._seen.get(kg) is None:
