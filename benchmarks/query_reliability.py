@@ -10,6 +10,7 @@ as wrong. ECE is the mean difference between what was said and what held, over t
 from __future__ import annotations
 
 import argparse
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,7 @@ def show(title: str, said: np.ndarray, held: np.ndarray) -> None:
     tenth = np.minimum((said * 10).astype(int), 9)
     error = sum(abs(said[tenth == i].mean() - held[tenth == i].mean()) * np.mean(tenth == i) for i in np.unique(tenth))
     print(f"{title}: {len(said)} answers, said {said.mean():.3f}, held {held.mean():.3f}, ECE {error:.3f}", flush=True)
-    for low, high in zip(EDGES[:-1], EDGES[1:], strict=True):
+    for low, high in pairwise(EDGES):
         inside = (said >= low) & (said < high)
         if inside.any():
             shown = f"said {said[inside].mean():.1%}, held {held[inside].mean():.1%} ({inside.sum()} answers)"

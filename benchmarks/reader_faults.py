@@ -351,7 +351,7 @@ def _apart(name: str, count: int, seed: int, kept: Path) -> Outcome:
 IMPORTS = (
     "torch", "polars", "rdflib", "gamma_kg.data.read", "gamma_kg.predicting.gamma", "gamma_kg.predicting.query_files",
     "gamma_kg.training.config", "gamma_kg.training.curve", "gamma_kg.training.run_folder", "gamma_kg.report.render",
-    "gamma_kg.report.runs", "gamma_kg.logic.query_files", "gamma_kg.logic.sparql", "gamma_kg.serve.review",
+    "gamma_kg.report.runs", "gamma_kg.logic.query_sets", "gamma_kg.logic.sparql", "gamma_kg.serve.review",
 )  # fmt: skip
 
 

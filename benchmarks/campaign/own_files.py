@@ -250,7 +250,7 @@ def read_hashes(path: Path, sound: Examples) -> None:
 
 def query_set() -> Examples:
     from gamma_kg.logic.formula import Along, And, Entity, Not
-    from gamma_kg.logic.query_files import write_queries
+    from gamma_kg.logic.query_sets import write_queries
     from gamma_kg.logic.sample import LogicalQuery
 
     chain = Along(1, Along(0, Entity(0)))
@@ -278,7 +278,7 @@ def betae() -> Examples:
 
 
 def read_set(path: Path) -> None:
-    from gamma_kg.logic.query_files import read_query_set
+    from gamma_kg.logic.query_sets import read_query_set
 
     read_query_set(path, _graph())
 

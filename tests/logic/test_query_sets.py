@@ -11,7 +11,7 @@ from slow_executor import random_triples
 from gamma_kg import DataError, KnowledgeGraph
 from gamma_kg.logic.formula import Along, And, Entity, Not
 from gamma_kg.logic.pickles import read_pickle
-from gamma_kg.logic.query_files import read_query_set, write_queries
+from gamma_kg.logic.query_sets import read_query_set, write_queries
 from gamma_kg.logic.sample import Facts, sample_queries
 
 

@@ -45,7 +45,7 @@ def make(
     from gamma_kg.evaluation.logical import sampled
     from gamma_kg.evaluation.split_graph import graph_of
     from gamma_kg.logic.lists import SHAPES
-    from gamma_kg.logic.query_files import write_queries
+    from gamma_kg.logic.query_sets import write_queries
 
     if per_type < 1:
         raise ConfigError(f"--per-type must be at least 1, got {per_type}")

@@ -32,7 +32,7 @@ def evaluate_sets(
     from gamma_kg.evaluation.split_graph import graph_of
     from gamma_kg.io.atomic import write_text
     from gamma_kg.logic.fuzzy import logic_named
-    from gamma_kg.logic.query_files import read_query_set
+    from gamma_kg.logic.query_sets import read_query_set
 
     connectives = logic_named(logic)
     contestants = [contestant(name, memory=memory, local=local, device=device) for name in models]

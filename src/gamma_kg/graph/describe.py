@@ -11,26 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gamma_kg.data.vocabulary import Names, Vocabulary
+from gamma_kg.data.vocabulary import Vocabulary
+from gamma_kg.graph.type_relations import says_type
 from gamma_kg.io.shown import html_text, shown
 
 if TYPE_CHECKING:
     from gamma_kg.graph.graph import KnowledgeGraph
 
-# Relations that say what kind of thing an entity is, by name or by the end of their IRI.
-TYPE_NAMES = {
-    "type",
-    "rdf:type",
-    "is a",
-    "is_a",
-    "isa",
-    "instance of",
-    "instance_of",
-    "instanceof",
-    "a",
-    "p31",
-    "category",
-}
 # A pattern is named when at least so many facts speak for it and this share of them does.
 MIN_FACTS = 10
 MIN_SHARE = 0.97
@@ -242,18 +229,12 @@ def _relation(
 def _types(kg: KnowledgeGraph, facts_R: list[NDArray[np.int64]]) -> tuple[tuple[str, int], ...]:
     counts: dict[int, int] = {}
     for relation in range(kg.num_relations):
-        if _is_type(kg.relations, relation):
+        if says_type(kg.relations, relation):
             tails, number = np.unique(facts_R[relation][:, 2], return_counts=True)
             for tail, count in zip(tails.tolist(), number.tolist(), strict=True):
                 counts[tail] = counts.get(tail, 0) + count
     best = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_TYPES]
     return tuple((kg.entities[tail], count) for tail, count in best)
-
-
-def _is_type(names: Names, relation: int) -> bool:
-    identifier = names.identifier(relation)
-    ends = {names[relation], identifier, identifier.rsplit("#", 1)[-1], identifier.rsplit("/", 1)[-1]}
-    return any(end.casefold() in TYPE_NAMES for end in ends)
 
 
 def _component_sizes(triples: NDArray[np.int64], num_entities: int, degree_N: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -105,15 +105,15 @@ def _chosen(
     """Queries, how much each counts, and their hidden answers; those that lost an answer and others in turns."""
     num = rest.num_relations
     source, relation, answer = (column.astype(np.int64) for column in both_ways(hidden, num))
-    key = source * (2 * num) + relation
+    key = source * rest.num_types + relation
     order = np.argsort(key, kind="stable")
     key, answer = key[order], answer[order]
     queue = choose_queries(rest, odds.slots, np.arange(num))
-    queue_key = queue[:, 0] * (2 * num) + queue[:, 1]
+    queue_key = queue[:, 0] * rest.num_types + queue[:, 1]
     lost = np.isin(queue_key, key)
     if not lost.any():  # nothing of what is missing would be asked for: judge by what is missing
         queue_key, lost = np.unique(key), np.ones(len(np.unique(key)), dtype=bool)
-        queue = np.stack([queue_key // (2 * num), queue_key % (2 * num)], axis=1)
+        queue = np.stack([queue_key // rest.num_types, queue_key % rest.num_types], axis=1)
     both = [np.flatnonzero(lost), np.flatnonzero(~lost)]
     drawn = [rng.permutation(group)[:most] for group in both]
     weights = [np.full(len(part), len(group) / max(len(part), 1)) for group, part in zip(both, drawn, strict=True)]

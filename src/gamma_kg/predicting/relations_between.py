@@ -4,7 +4,7 @@ Each relation is asked both ways, (head, r, ?) and (?, r, tail), and the mean of
 than one way alone (MRR .78 against .69 on 60 facts of nl-0 with the public ULTRA weights). Evaluation does the same
 (`evaluation/relations.py`).
 
-Q = 2R queries, R relations, K branches.
+Q queries: all relations and their inverses, R relations, K branches.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def relations_between(
     num, branch_names = kg.num_relations, predictor.branch_names
     ends = torch.tensor([kg.entity_id(head), kg.entity_id(tail)])
     source, answer = ends.tolist()
-    relation_Q = torch.arange(2 * num)  # all as they were written, then all inverses
+    relation_Q = torch.arange(kg.num_types)  # all as they were written, then all inverses
     source_Q, answer_Q = ends.repeat_interleave(num), ends.flip(0).repeat_interleave(num)
-    score_Q, odds_Q = torch.zeros(2 * num), np.zeros(2 * num)
-    weight_QK = torch.full((2 * num, len(branch_names)), 1 / max(len(branch_names), 1))
+    score_Q, odds_Q = torch.zeros(kg.num_types), np.zeros(kg.num_types)
+    weight_QK = torch.full((kg.num_types, len(branch_names)), 1 / max(len(branch_names), 1))
     calibration = predictor.calibration(kg, how.local, how.rules)
     odds = predictor.odds(kg, how) if calibration is not None else None
     local, is_sampled = None, False

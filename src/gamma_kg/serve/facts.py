@@ -13,9 +13,8 @@ from torch import Tensor
 from gamma_kg.explain.neighbourhood_picture import FactGroup
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, inverse_of, is_inverse
+from gamma_kg.graph.type_relations import says_type
 
-# Relations that say what something is, by their last word, in the spellings of the common vocabularies.
-TYPE_WORDS = ("type", "instance of", "instanceof", "instance_of", "is a", "isa", "is_a", "a", "p31")
 HEAD_OF, TAIL_OF = "head of ", "tail of "
 
 
@@ -82,18 +81,19 @@ class Types:
 
     def __init__(self, kg: KnowledgeGraph) -> None:
         self._kg = kg
-        self.relations = [r for r in range(kg.num_relations) if _says_type(kg, r)]
+        self.relations = [r for r in range(kg.num_relations) if says_type(kg.relations, r)]
 
     def of(self, entity: int, limit: int = 3) -> list[str]:
-        """Names of types, else roles such as 'head of capital of', those of the rarest relations first."""
+        """Names of types, else roles such as 'head of capital of'."""
         kg = self._kg
         said = [kg.entities[int(t)] for r in self.relations for t in kg.answers(entity, r)[:limit]]
         return said[:limit] if said else self.roles(entity)[:limit]
 
     def roles(self, entity: int) -> list[str]:
-        edges, num = self._kg.edges, self._kg.num_relations
-        kinds = edges.group_type[int(edges.node_ptr[entity]) : int(edges.node_ptr[entity + 1])].tolist()
-        return [self._role(kind) for kind in sorted(kinds, key=lambda kind: (kind >= num, kind))]
+        """What it is a head of, then what it is a tail of, each in the order of the relations."""
+        edges = self._kg.edges
+        kinds = edges.group_type[int(edges.node_ptr[entity]) : int(edges.node_ptr[entity + 1])]
+        return [self._role(kind) for kind in kinds.tolist()]
 
     @cached_property
     def known(self) -> list[str]:
@@ -125,7 +125,7 @@ class Types:
 
     def _role(self, kind: int) -> str:
         num = self._kg.num_relations
-        return HEAD_OF + self._kg.relations[kind] if kind < num else TAIL_OF + self._kg.relations[kind - num]
+        return (TAIL_OF if is_inverse(kind, num) else HEAD_OF) + self._kg.relations[direct_of(kind, num)]
 
 
 def relation_counts(kg: KnowledgeGraph) -> NDArray[np.int64]:
@@ -140,8 +140,3 @@ def _edges_of(kg: KnowledgeGraph, entity: int) -> tuple[int, int]:
     edges = kg.edges
     first, last = edges.group_ptr[edges.node_ptr[entity : entity + 2]].tolist()
     return first, last
-
-
-def _says_type(kg: KnowledgeGraph, relation: int) -> bool:
-    name = kg.relations.identifier(relation).casefold()
-    return name in TYPE_WORDS or name.replace("#", "/").rsplit("/", 1)[-1] in TYPE_WORDS
