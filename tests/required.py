@@ -46,6 +46,7 @@ DUE: tuple[tuple[str, Callable[[], bool]], ...] = (
     ("pyspark is not installed", lambda: find_spec("pyspark") is None),
     ("Spark needs a Java", lambda: shutil.which("java") is None),
     ("make and bash", lambda: sys.platform == "win32"),
+    ("cmake is not on the path", lambda: shutil.which("cmake") is None),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -13,7 +14,13 @@ from gamma_kg.errors import ConfigError
 from gamma_kg.graph.sampling import TrainingGraph
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.model import GammaModel
-from gamma_kg.training.ablation import AblationPlan, mean_and_deviation, run_ablation, table_cells
+from gamma_kg.training.ablation import (
+    AblationPlan,
+    mean_and_deviation,
+    render_markdown,
+    run_ablation,
+    table_cells,
+)
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.curve import curves, smoothed, write_curves
 from gamma_kg.training.errors import TrainingError
@@ -169,3 +176,17 @@ def test_the_table_of_an_ablation_shows_published_figures(plan: AblationPlan) ->
     results = {label: [{"parameters": 1, "samples": 1, "metrics": metrics}] for label in plan.rows}
     head, late, early = table_cells(plan, results, {"nl-0": "inductive-er"})
     assert head[-1] == "paper: inductive-er MRR" and (late[-1], early[-1]) == (".360", ".349")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"steps": 1500}, "1,500 steps a row"),
+        ({"steps": None, "minutes": 2.5}, "2.5 minutes a row"),
+        ({"minutes": 5}, "200,000 steps or 5 minutes a row"),
+        ({}, "200,000 steps a row"),
+    ],
+)
+def test_the_budget_under_the_table_is_that_of_the_rows(plan: AblationPlan, given: dict[str, Any], said: str) -> None:
+    rest = {name: value for name, value in plan.train.items() if name not in ("steps", "minutes")}
+    assert said in render_markdown(plan.with_options(train={**rest, **given}), [["variant"]], {"nl-0": "inductive-er"})

@@ -22,7 +22,7 @@ def info(
         print(json.dumps(facts, ensure_ascii=False))
         return
     print(f"gamma-kg {facts['gamma-kg']}, Python {facts['python']}, torch {facts['torch']}")
-    print(f"engine   {facts['engine']}; {facts['threads']} threads")
+    print(f"engine   {facts['engine']}; {facts['threads']} thread{'' if facts['threads'] == 1 else 's'}")
     print(f"model    {facts['model']}: {' & '.join(facts['config']['branches'])}, {facts['parameters']:,} parameters")
     print(f"trained  {trained_on(facts['provenance'])}")
     print(f"quality  {quality(facts['provenance'])}")

@@ -196,8 +196,12 @@ def render_markdown(plan: AblationPlan, cells: Sequence[Sequence[str]], groups: 
     head, *rows = cells
     lines = [f"# {plan.title}", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     lines += [f"| {' | '.join(row)} |" for row in rows]
-    steps, minutes = plan.train.get("steps"), plan.train.get("minutes")
-    budget = f"{steps:,} steps" if steps else f"{minutes} minutes"
+    config = plan.config(next(iter(plan.rows)), plan.seeds[0])
+    bounds = (
+        f"{config.steps:,} steps" if config.steps else "",
+        f"{config.minutes:g} minutes" if config.minutes else "",
+    )
+    budget = " or ".join(bound for bound in bounds if bound)
     capped = f", {plan.limit} triples each" if plan.limit else ""
     seeds = f"{len(plan.seeds)} seed{'s' if len(plan.seeds) > 1 else ''}"
     lines += ["", f"{budget} a row, {seeds}, {plan.split} sets{capped}: {', '.join(groups)}.", ""]
