@@ -7,7 +7,7 @@ python benchmarks/faults.py --only "killed: serve"    the lines whose names begi
 python benchmarks/faults.py --go-on                   what is not in the record (--record) yet
 
 Every line is written into the record when it ends, so that a campaign that was stopped goes on. Load needs one core
-for half an hour: it runs beside the other parts.
+for half an hour: it runs beside the other parts, at the lowest priority, so that it takes what they leave.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import shutil
 import subprocess
 import sys
@@ -79,7 +80,8 @@ def main() -> int:
         options.record.unlink(missing_ok=True)
     began, beside = time.monotonic(), None
     if BESIDE in options.part and len(options.part) > 1:
-        beside = subprocess.Popen([sys.executable, __file__, *_without_parts(), "--go-on", "--part", BESIDE])
+        words = ["nice", "-n", "19", sys.executable, __file__, *_without_parts(), "--go-on", "--part", BESIDE]
+        beside = subprocess.Popen(words)
     # One for all parts: importing takes longer than many a line.
     with commands() if len(options.part) > 1 else nullcontext():
         for name in options.part:
@@ -89,8 +91,15 @@ def main() -> int:
         beside.wait()
     found = read_record(options.record)
     wrong = sum(len(line.wrong) for line in found)
-    print(f"{wrong} wrong in {(time.monotonic() - began) / 60:.0f} minutes, {described()}")
+    took = f"{(time.monotonic() - began) / 60:.0f} minutes, {_processor_minutes():.0f} of them the processor's"
+    print(f"{wrong} wrong in all; {took}, {described()}")
     return 1 if wrong else 0
+
+
+def _processor_minutes() -> float:
+    """Of this process and of all that it started and saw end."""
+    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used) / 60
 
 
 def run_part(part: Part, effort: Effort, record: Path) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from gamma_kg import DataError, KnowledgeGraph, UnknownNameError
+from gamma_kg.logic.ask import understood
 from gamma_kg.logic.formula import Along, And, Entity, Not, Or, check_bounded, entity, height, resolve, walk
 from gamma_kg.logic.lists import NEGATED, POSITIVE, SHAPES, from_lists, shape_of, to_lists
 
@@ -47,6 +48,12 @@ def test_a_list_nested_without_end_is_refused() -> None:
         query = [query, [0]]
     with pytest.raises(DataError, match="is no chain"):
         from_lists(query)
+
+
+def test_a_chain_without_end_is_refused_however_it_is_written() -> None:
+    for question in (["e", ["r"] * 400], entity("e").along(*["r"] * 400)):
+        with pytest.raises(DataError, match="100 steps deep"):
+            understood(question)
 
 
 def test_the_builder_makes_the_same_trees(family: KnowledgeGraph) -> None:

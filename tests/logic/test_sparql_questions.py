@@ -50,6 +50,32 @@ def test_a_union_that_ties_two_variables_is_asked_branch_by_branch() -> None:
     assert found == Or((A.along("^r", "^p"), A.along("^r", "^q")))
 
 
+def _tied(count: int) -> str:
+    """Unions that each tie two variables: every one doubles the cases."""
+    unions = " ".join(f"{{ ?y{i} <p> ?y{i + 1} }} UNION {{ ?y{i} <q> ?y{i + 1} }}" for i in range(count))
+    return f"SELECT ?x {{ ?x <p> ?y0 . {unions} ?y{count} <r> <A> }}"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (_tied(12), "more than 500 cases"),
+        (f"SELECT ?x {{ <A> {'/'.join(['(<p>|<q>)'] * 14)} ?x }}", "at most 10,000 parts"),
+        (f"SELECT ?x {{ <A> {'/'.join(['<p>'] * 400)} ?x }}", "100 steps deep"),
+        ("SELECT ?x { <A> " + "^(" * 300 + "<p>" + ")" * 300 + " ?x }", "nested too deep"),
+        ("SELECT ?x {" + "{" * 300 + " <A> <p> ?x " + "}" * 300 + "}", "nested too deep"),
+        ("SELECT ?x {" + " UNION ".join(["{ <A> <p> ?x }"] * 1500) + "}", "nested too deep"),
+    ],
+)  # fmt: skip
+def test_a_short_text_that_means_a_huge_question_is_refused(text: str, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        parse_sparql(text)
+
+
+def test_a_few_unions_that_tie_two_variables_are_asked() -> None:
+    assert isinstance(parse_sparql(_tied(5)).formula, Or)
+
+
 def test_variables_keep_their_names_and_the_limit_is_read() -> None:
     question = parse_sparql("SELECT DISTINCT ?drug WHERE { ?drug <treats> ?illness . <X> <causes> ?illness } LIMIT 7")
     assert question.limit == 7

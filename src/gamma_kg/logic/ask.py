@@ -16,7 +16,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import fact_of
 from gamma_kg.logic.bindings import Binder, Link, LinkProbabilities
 from gamma_kg.logic.execute import execute
-from gamma_kg.logic.formula import Formula, check_bounded, resolve
+from gamma_kg.logic.formula import Formula, check_bounded, check_size, resolve
 from gamma_kg.logic.fuzzy import logic_named
 from gamma_kg.logic.lists import from_lists
 from gamma_kg.logic.predicted import ModelProjection, StepOptions, steps_of
@@ -125,6 +125,7 @@ def link_probabilities(
 def understood(question: str | Formula | list[Any] | tuple[Any, ...]) -> tuple[Formula, int | None]:
     """The formula of a question by names, and how many answers it wants if it says so."""
     if isinstance(question, Formula):
+        check_size(question)
         return question, None
     if isinstance(question, str):
         parsed = parse_sparql(question)

@@ -21,6 +21,9 @@ from gamma_kg.graph.inverse import direct_of, inverse_of, is_inverse
 
 INVERSE = "^"
 Name = str | int
+# More than any question needs. Trees are walked by recursion, and a part that is shared counts as often as it is met:
+# without bounds a few hundred characters would exhaust the stack, or the memory.
+MAX_DEPTH, MAX_PARTS = 100, 10_000
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,22 @@ def walk(formula: Formula) -> Iterator[Formula]:
     yield formula
     for part in formula.parts:
         yield from walk(part)
+
+
+def check_size(formula: Formula) -> None:
+    """Refuse a question that is nested too deep or has too many parts to be walked through."""
+    waiting, met = [(formula, 1)], 0
+    while waiting:
+        part, depth = waiting.pop()
+        met += 1
+        if depth > MAX_DEPTH:
+            raise DataError(f"a question goes at most {MAX_DEPTH} steps deep, this one goes deeper; ask it in parts")
+        if met > MAX_PARTS:
+            raise DataError(
+                f"a question has at most {MAX_PARTS:,} parts once its alternatives are written out, this one has more; "
+                "ask it in parts"
+            )
+        waiting.extend((inner, depth + 1) for inner in part.parts)
 
 
 def height(formula: Formula) -> int:

@@ -16,7 +16,7 @@ from reprlib import Repr
 from typing import Any
 
 from gamma_kg.errors import DataError
-from gamma_kg.logic.formula import Along, And, Entity, Everything, Formula, Name, Not, Or, has_negation
+from gamma_kg.logic.formula import Along, And, Entity, Everything, Formula, Name, Not, Or, check_size, has_negation
 
 UNION, NEGATION = -1, -2
 # Deeper nesting than any question needs; it keeps a hostile file from exhausting the stack.
@@ -44,7 +44,9 @@ SHAPES: dict[str, list[Any]] = {
 
 def from_lists(query: Any) -> Formula:
     """The formula of a nested list."""
-    return _parse(query, query, 0)
+    found = _parse(query, query, 0)
+    check_size(found)
+    return found
 
 
 def _parse(part: Any, whole: Any, depth: int) -> Formula:

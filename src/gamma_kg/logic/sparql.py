@@ -46,6 +46,13 @@ class Question:
 def parse_sparql(text: str) -> Question:
     """The question that a SELECT asks; an error for what can't be asked says what to write instead."""
     try:
+        return _parsed(text)
+    except RecursionError:
+        raise DataError("this question is too long or nested too deep to be read; ask it in parts") from None
+
+
+def _parsed(text: str) -> Question:
+    try:
         from rdflib.plugins.sparql.algebra import translateQuery
         from rdflib.plugins.sparql.parser import parseQuery
     except ImportError:
@@ -53,6 +60,8 @@ def parse_sparql(text: str) -> Question:
     cleaned = _TOKENS.sub(_legal_name, text)
     try:
         parsed = parseQuery(cleaned)
+    except RecursionError:
+        raise
     except Exception as error:  # pyparsing raises several kinds
         line, column = getattr(error, "line", ""), getattr(error, "column", 1)
         before, near = unquote(line[: column - 1]), unquote(line[column - 1 :]).strip()
@@ -64,6 +73,8 @@ def parse_sparql(text: str) -> Question:
     undeclared = {found or "" for found in _PREFIX.findall(bare)} - declared
     try:
         algebra = translateQuery(parsed, initNs={p: f"{p}:" if p else "" for p in undeclared})
+    except RecursionError:
+        raise
     except Exception as error:
         raise DataError(f"this SPARQL query can't be read: {error}") from None
     return _question(algebra.algebra if hasattr(algebra, "algebra") else algebra)

@@ -6,7 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from gamma_kg.errors import DataError
-from gamma_kg.logic.formula import INVERSE, Along, And, Entity, Everything, Formula, Not, Or, check_bounded
+from gamma_kg.logic.formula import (
+    INVERSE,
+    Along,
+    And,
+    Entity,
+    Everything,
+    Formula,
+    Not,
+    Or,
+    check_bounded,
+    check_size,
+)
+
+# Unions that tie two variables together are asked case by case, and their cases multiply.
+MAX_CASES = 500
 
 
 @dataclass(frozen=True)
@@ -56,12 +70,28 @@ def formula_of(free: Variable, pattern: Pattern) -> Formula:
     """The entities that the free variable may stand for."""
     if free not in pattern.variables():
         raise DataError(f"{free} is asked for, but no condition mentions it")
-    found = _expanded(free, pattern)
+    found = _expanded(free, pattern, _Cases())
+    check_size(found)
     check_bounded(found)
     return found
 
 
-def _expanded(free: Variable, pattern: Pattern) -> Formula:
+class _Cases:
+    """Counts the branches that one question is taken apart into."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, branches: int) -> None:
+        self._count += branches
+        if self._count > MAX_CASES:
+            raise DataError(
+                f"unions that tie two variables together multiply: this question has more than {MAX_CASES} cases; "
+                "ask it in parts, or let each UNION mention one variable of the rest"
+            )
+
+
+def _expanded(free: Variable, pattern: Pattern, cases: _Cases) -> Formula:
     """A union that ties two variables together is asked branch by branch; one that hangs on one stays where it is."""
     for number, union in enumerate(pattern.unions):
         rest = Pattern(
@@ -69,15 +99,16 @@ def _expanded(free: Variable, pattern: Pattern) -> Formula:
         )
         inside: set[Variable] = set().union(*(branch.variables() for branch in union))
         if len(inside & (rest.variables() | {free})) > 1:
-            return Or(tuple(_expanded(free, rest + branch) for branch in union), name=free.name)
-    return _Tree(free, pattern).formula()
+            cases.add(len(union))
+            return Or(tuple(_expanded(free, rest + branch, cases) for branch in union), name=free.name)
+    return _Tree(free, pattern, cases).formula()
 
 
 class _Tree:
     """Walks from the free variable over the conditions; each is used once, each variable met once."""
 
-    def __init__(self, free: Variable, pattern: Pattern) -> None:
-        self.free, self.pattern = free, pattern
+    def __init__(self, free: Variable, pattern: Pattern, cases: _Cases) -> None:
+        self.free, self.pattern, self._cases = free, pattern, cases
         self._used: set[tuple[str, int]] = set()
         self._met: set[Variable] = set()
 
@@ -112,7 +143,7 @@ class _Tree:
                 for branch in union:
                     if variable not in branch.variables():
                         raise DataError(f"each branch of a UNION must mention {variable}; one does not")
-                holds.append(Or(tuple(_expanded(variable, branch) for branch in union)))
+                holds.append(Or(tuple(_expanded(variable, branch, self._cases) for branch in union)))
         denied = [Not(part) for part in self._denied(variable)]
         members = (*holds, *denied)
         if not holds:
@@ -144,7 +175,7 @@ class _Tree:
                     f"{listed}: use another variable inside it, or name an entity"
                 )
             self._used.add(("denied", number))
-            found.append(_expanded(variable, group))
+            found.append(_expanded(variable, group, self._cases))
         return found
 
 
