@@ -67,7 +67,8 @@ def test_a_server_on_loopback_answers_to_loopback_names_only(make_client: MakeCl
 
 
 @pytest.mark.parametrize(
-    "headers", [{"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}]
+    "headers",
+    [{"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}, {"Origin": "http://["}],
 )
 def test_other_sites_can_change_nothing(client: TestClient, headers: dict[str, str]) -> None:
     assert client.post("/g/family/missing", data={}, headers=headers).status_code == 403

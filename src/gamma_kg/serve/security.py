@@ -187,4 +187,7 @@ def _is_own_site(headers: Headers) -> bool:
     if site is not None:
         return site in ("same-origin", "none")
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == headers.get("host", "")
+    try:
+        return origin is None or urlsplit(origin).netloc == headers.get("host", "")
+    except ValueError:  # no address at all, such as http://[
+        return False

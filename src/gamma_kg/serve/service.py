@@ -63,6 +63,7 @@ class Service:
         )
         self.jobs = Jobs(limits.jobs)
         self._folder = tempfile.TemporaryDirectory(prefix="gamma-serve-")
+        self.reading = asyncio.Lock()  # held while an uploaded graph is read
         self.is_stopping = False
         for graph in graphs:
             self._note_calibration(graph)

@@ -1,7 +1,7 @@
 """A graph that a caller sends: kept in the server's own temporary folder, bounded in bytes and facts, then read.
 
 The caller's file name only gives the title and the format; no path of the caller's is ever opened. Packed files are
-refused: what they hold has no bound.
+refused, whatever they are called: what they hold has no bound. One file is read at a time, since each takes memory.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 
 from fastapi import UploadFile
 
+from gamma_kg.data.streams import GZIP_MAGIC, PARQUET_MAGIC, ZSTD_MAGIC
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.serve.hosted import HostedGraph
@@ -23,20 +24,31 @@ LONGEST_TITLE = 80
 
 async def take_in(service: Service, file: UploadFile) -> HostedGraph:
     """Stores, reads and hosts an uploaded file of facts."""
-    import anyio.to_thread
-
-    if len(service.graphs) >= service.limits.graphs:
-        raise DataError(f"{service.limits.graphs} graphs are held already; remove an uploaded one first")
+    _check_room(service)
     title, ending = name_and_ending(file.filename or "")
     path = service.folder / f"{secrets.token_hex(8)}{ending}"
     try:
         with path.open("wb") as stored:
             while chunk := await file.read(CHUNK):
                 stored.write(chunk)
-        kg = await service.in_time(anyio.to_thread.run_sync(_read, str(path), title + ending, service.limits.facts))
+        kg = await service.in_time(_read_in_turn(service, str(path), title + ending))
     finally:
         path.unlink(missing_ok=True)
+    _check_room(service)  # others may have come while this one was read
     return service.host(title, kg)
+
+
+async def _read_in_turn(service: Service, path: str, shown: str) -> KnowledgeGraph:
+    import anyio.to_thread
+
+    async with service.reading:
+        _check_room(service)
+        return await anyio.to_thread.run_sync(_read, path, shown, service.limits.facts)
+
+
+def _check_room(service: Service) -> None:
+    if len(service.graphs) >= service.limits.graphs:
+        raise DataError(f"{service.limits.graphs} graphs are held already; remove an uploaded one first")
 
 
 def name_and_ending(filename: str) -> tuple[str, str]:
@@ -50,7 +62,12 @@ def name_and_ending(filename: str) -> tuple[str, str]:
 
 
 def _read(path: str, shown: str, most: int) -> KnowledgeGraph:
-    if path.endswith(".parquet"):
+    # By their first bytes, as the readers know them, and not by the caller's word.
+    with open(path, "rb") as file:
+        start = file.read(4)
+    if start.startswith((GZIP_MAGIC, ZSTD_MAGIC)):
+        raise DataError(f"{shown}: packed files are not taken; unpack it first")
+    if start.startswith(PARQUET_MAGIC):
         _check_rows(path, shown, most)
     try:
         kg = KnowledgeGraph.from_file(path, progress=False)

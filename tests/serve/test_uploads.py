@@ -1,0 +1,50 @@
+"""What a caller may send as a graph, and how many of them the server holds."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+import zstandard
+from clients import MakeClient
+from fastapi import UploadFile
+
+from gamma_kg import DataError
+from gamma_kg.serve.service import Service
+from gamma_kg.serve.uploads import take_in
+
+FACTS = b"a\tr\tb\nb\tr\tc\n"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("name", ["facts.tsv", "facts.nt"])
+def test_packed_files_are_refused_whatever_they_are_called(
+    make_client: MakeClient, pack: Callable[[bytes], bytes], name: str
+) -> None:
+    answer = make_client().post("/v1/graphs", files={"file": (name, pack(FACTS))})
+    assert answer.status_code == 400 and "packed files are not taken" in answer.json()["detail"]
+
+
+def test_rows_of_a_parquet_file_are_counted_before_it_is_read_whatever_it_is_called(make_client: MakeClient) -> None:
+    content = io.BytesIO()
+    pl.DataFrame({"h": ["a"] * 50, "r": ["r"] * 50, "t": ["b"] * 50}).write_parquet(content)
+    client = make_client(facts=10)  # one fact, 50 times: read, it would be one
+    for name in ("facts.parquet", "facts.tsv"):
+        answer = client.post("/v1/graphs", files={"file": (name, content.getvalue())})
+        assert answer.status_code == 400 and "found 50" in answer.json()["detail"], name
+
+
+def test_graphs_that_come_at_the_same_time_do_not_pass_the_limit(make_service: Callable[..., Service]) -> None:
+    service = make_service(graphs=4)  # two are there already
+
+    async def send() -> list[object]:
+        files = [UploadFile(io.BytesIO(FACTS), filename=f"{i}.tsv") for i in range(6)]
+        return await asyncio.gather(*(take_in(service, file) for file in files), return_exceptions=True)
+
+    refused = [found for found in asyncio.run(send()) if isinstance(found, DataError)]
+    assert len(service.graphs) == 4 and len(refused) == 4
+    assert all("4 graphs are held already" in str(error) for error in refused)
