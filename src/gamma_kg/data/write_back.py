@@ -80,7 +80,7 @@ def _to_neo4j(address: str, facts: Sequence[AcceptedFact], timeout: float) -> in
         row = {"head": fact.head.removeprefix(NODE), "tail": fact.tail.removeprefix(NODE), "p": fact.probability}
         by_type.setdefault(unquote(fact.relation.removeprefix(RELATIONSHIP)), []).append(row)
     written = 0
-    with session_of(address, timeout) as session:
+    with session_of(address, timeout) as run:
         for kind, rows in by_type.items():
             query = (
                 "UNWIND $rows AS row MATCH (h) WHERE elementId(h) = row.head MATCH (t) WHERE elementId(t) = row.tail "
@@ -88,8 +88,8 @@ def _to_neo4j(address: str, facts: Sequence[AcceptedFact], timeout: float) -> in
                 "RETURN count(r) AS written"
             )
             for start in range(0, len(rows), BATCH_FACTS):
-                found = session.run(query, rows=rows[start : start + BATCH_FACTS]).single()
-                written += 0 if found is None else int(found["written"])
+                found = run(query, rows=rows[start : start + BATCH_FACTS])
+                written += sum(row["written"] for row in found if isinstance(row.get("written"), int))
     if written < len(facts):
         raise DataError(
             f"{plain_address(address)}: {written} of {len(facts)} facts were written; the nodes of the others are gone"
