@@ -30,6 +30,7 @@ class Job:
     begun: str = ""  # what is there once the command can be gone on with; a run stopped before starts anew
     program: tuple[str, ...] = GAMMA
     place: str = "--out"  # the option that says where results go
+    changes: str = ""  # what lies there before and is changed
 
     @property
     def short_name(self) -> str:
@@ -60,7 +61,7 @@ class Job:
         at = words.index(self.place) + 1
         words[at] = str(place / words[at])
         begun = str(place / self.begun) if self.begun else ""
-        return Job(self.name, tuple(words), self.results, self.again, begun, self.program, self.place)
+        return Job(self.name, tuple(words), self.results, self.again, begun, self.program, self.place, self.changes)
 
     def outcome(self, folder: Path) -> dict[str, bytes]:
         """Every result file with its bytes; of the log of a run what happened, and how often."""
@@ -145,6 +146,15 @@ def prepare(folder: Path) -> None:
     (folder / "queries.tsv").write_text("".join(f"{head}\tparent of\t?\n" for head in heads * 6))
     (folder / "run.toml").write_text(RUN)
     _save_small_model(folder / "small.safetensors")
+    _save_half(facts_text.splitlines(), folder / "grown.gamma")
+
+
+def _save_half(lines: list[str], store: Path) -> None:
+    """A store with half of the facts, to add the others to."""
+    from gamma_kg.graph.graph import KnowledgeGraph
+
+    rows = [line.split("\t") for line in lines[: len(lines) // 2]]
+    KnowledgeGraph.from_triples([(head, relation, tail) for head, relation, tail in rows]).save(store)
 
 
 def _save_small_model(path: Path) -> None:
@@ -190,6 +200,10 @@ JOBS: tuple[Job, ...] = (
     ),
     Job("complete", ("complete", "facts.tsv", "--out", "c.jsonl", "--top", "40", *MODEL), ("c.jsonl",)),
     Job("index", ("index", "facts.tsv", "--out", "g.gamma"), ("g.gamma",)),
+    Job(
+        "index --append", ("index", "facts.tsv", "--out", "grown.gamma", "--append"), ("grown.gamma",),
+        changes="grown.gamma",
+    ),
     Job("pretrain", ("pretrain", "run.toml", "--out", "run"), _trained("run"), ("--resume",), "run/state.pt"),
     Job(
         "finetune", ("finetune", "facts.tsv", "--out", "tuned", *SMALLER, *MODEL),

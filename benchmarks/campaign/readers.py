@@ -11,6 +11,8 @@ from pathlib import Path
 from campaign.lines import Effort, Line
 
 PROGRAM = Path(__file__).resolve().parents[1] / "reader_faults.py"
+# Files that went wrong stay, so that they can be looked at.
+KEPT = Path(__file__).resolve().parents[2] / "build" / "faults-kept"
 
 
 def damaged_files(folder: Path, effort: Effort) -> Iterator[Line]:
@@ -19,7 +21,7 @@ def damaged_files(folder: Path, effort: Effort) -> Iterator[Line]:
 
     names = [name for name in reader_faults.readers() if effort.wants(f"damaged files: {name}")]
     words = [sys.executable, str(PROGRAM), "--json", "--count", str(effort.mutations), "--seed", str(effort.seed)]
-    words += ["--kept", str(folder / "kept"), *(word for name in names for word in ("--only", name))]
+    words += ["--kept", str(KEPT), *(word for name in names for word in ("--only", name))]
     if not names:
         return
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:

@@ -31,7 +31,7 @@ def two_at_once(folder: Path, effort: Effort) -> Iterator[Line]:
             line = Line(f"two at once: {job.name}")
             if not effort.wants(line.name):
                 continue
-            expected = _calm(job, start, folder, zygote)
+            expected, told = _calm(job, start, folder, zygote), 0
             for number in range(effort.races):
                 place = folder / f"race{number}-{job.short_name}"
                 shutil.copytree(start, place)
@@ -47,10 +47,14 @@ def two_at_once(folder: Path, effort: Effort) -> Iterator[Line]:
                     complaint = f"both were refused: {refused}"
                 elif any(code not in (0, 2) for _, code in ends):
                     complaint = f"exit codes {[code for _, code in ends]}"
+                elif any("another process" not in said for said in refused):
+                    complaint = f"refused without the reason: {refused}"
                 else:
                     complaint = different(job.outcome(place), expected)
+                told += len(refused)
                 line.expect(not complaint, complaint)
                 shutil.rmtree(place)
+            line.remark = f"{told} refused"
             yield line
         line = Line("two at once: serve")
         if effort.wants(line.name):
@@ -80,6 +84,7 @@ def full_disk(folder: Path, effort: Effort) -> Iterator[Line]:
                 bad.mkdir()
                 try:
                     with mounted(bad, ["-o", LARGE]):
+                        _lay_out(job, start, bad)
                         (bad / "filler").write_bytes(b"x" * (_free(bad) - (room << 10)))
                         _run_out(job.at(bad), place, bad, expected, line, zygote)
                 except PermissionError as refused:
@@ -112,11 +117,30 @@ def _run_out(job: Job, place: Path, bad: Path, expected: dict[str, bytes], line:
     half = [name for name in found if name in expected and found[name] != expected[name]]
     half = [name for name in half if not name.endswith(("log.jsonl", ".json", "best.safetensors"))]
     line.expect(not half, f"left half of {half[:3]}")
+    if job.changes:
+        line.expect(_is_whole(bad / job.changes), f"{job.changes} is not what it was")
     (bad / "filler").unlink()
     code, said = job.finish(place, zygote)
     line.expect(not code, f"with room again: exit code {code}: {said[-300:]}")
     wrong = different(job.outcome(bad), expected)
     line.expect(not wrong, f"with room again: {wrong}")
+
+
+def _lay_out(job: Job, start: Path, place: Path) -> None:
+    """What the job changes lies where its results go."""
+    if job.changes:
+        shutil.copytree(start / job.changes, place / job.changes)
+
+
+def _is_whole(store: Path) -> bool:
+    from gamma_kg.errors import GammaError
+    from gamma_kg.graph.store.facts import verify_store
+
+    try:
+        verify_store(store)
+    except GammaError:
+        return False
+    return True
 
 
 def _fill_under_server(bad: Path, start: Path, line: Line, zygote: Zygote) -> None:
@@ -155,10 +179,13 @@ def read_only(folder: Path, effort: Effort) -> Iterator[Line]:
             bad = folder / f"bad-{job.short_name}"
             bad.mkdir()
             try:
-                with mounted(bad, ["-o", "size=64k,ro"]):
+                with mounted(bad, ["-o", "size=8m"]):
+                    _lay_out(job, start, bad)
+                    subprocess.run(["mount", "-o", "remount,ro", str(bad)], check=True)
                     code, said = job.at(bad).finish(start, zygote)
                     line.expect(code == 2, f"exit code {code}: {said[-300:]}")
                     line.expect("Traceback" not in said and said.count("\n") < 10, f"said {said[-400:]}")
+                    line.expect("read-only" in said.lower(), f"the reason is not told: {said[-300:]}")
             except PermissionError as refused:
                 line.skipped = str(refused)
             yield line

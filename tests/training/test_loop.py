@@ -264,7 +264,12 @@ def test_a_state_with_a_flipped_bit_or_of_another_kind_is_refused(start: Start, 
     path.write_bytes(sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :])
     with pytest.raises(TrainingError, match=r"can't be read.*damaged"):
         start(tiny_config).run(resume=True)
-    torch.save({**state, "counters": {"stepp": 3}}, path)
+    # An archive that is sound in itself, but not the one that the checksum behind it was made of.
+    torch.save({**state, "counters": {"step": 2}}, path)
+    path.write_bytes(path.read_bytes() + sound[-71:])
+    with pytest.raises(TrainingError, match=r"can't be read.*damaged"):
+        start(tiny_config).run(resume=True)
+    torch.save({**state, "counters": {"stepp": 3}}, path)  # as earlier versions wrote it: without a checksum behind it
     with pytest.raises(TrainingError, match="is not the state of this run"):
         start(tiny_config).run(resume=True)
     path.write_bytes(sound)

@@ -9,6 +9,7 @@ best.safetensors       the weights with the best mean validation MRR
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import zipfile
@@ -117,17 +118,19 @@ class RunFolder:
         write_text(self.log_path, "".join(kept), error=TrainingError)
 
     def save_state(self, state: Mapping[str, Any]) -> None:
-        write_whole(self.state_path, lambda file: torch.save(dict(state), file), error=TrainingError)
+        def write(file: Path) -> None:
+            torch.save(dict(state), file)
+            with file.open("ab") as end:
+                end.write(_digest(file, file.stat().st_size))
+
+        write_whole(self.state_path, write, error=TrainingError, sync=True)
 
     def load_state(self) -> dict[str, Any]:
         """The saved state; only tensors and plain values are read."""
         if not self.state_path.is_file():
             raise TrainingError(f"nothing to resume in {self.path}: no {self.state_path.name} there")
         try:
-            # torch does not look at the checksums that it wrote: weights with a flipped bit would be trained on.
-            with zipfile.ZipFile(self.state_path) as archive:
-                if (damaged := archive.testzip()) is not None:
-                    raise ValueError(f"{damaged} is damaged")
+            _check_digest(self.state_path)
             state: dict[str, Any] = torch.load(self.state_path, map_location="cpu", weights_only=True)
         except Exception as error:  # both raise many kinds; all mean the same to the user
             told = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -154,6 +157,39 @@ class RunFolder:
         for path in self.checkpoints():
             if keep and step_of(path) not in steps[-keep:]:
                 path.unlink()
+
+
+def _digest(path: Path, size: int) -> bytes:
+    """What stands behind the first `size` bytes of a state: their checksum."""
+    found, left = hashlib.sha256(), size
+    with path.open("rb") as file:
+        while left and (block := file.read(min(left, 1 << 20))):
+            found.update(block)
+            left -= len(block)
+    return b"sha256 " + found.hexdigest().encode()
+
+
+def _check_digest(path: Path) -> None:
+    """Refuses a state that is not as it was written: weights with a flipped bit would be trained on.
+
+    torch does not look at the checksums of its archive, and those do not cover the archive's own lists.
+    """
+    size = path.stat().st_size - len(_digest(path, 0))
+    with path.open("rb") as file:
+        file.seek(max(0, size))
+        if file.read() == _digest(path, max(0, size)):
+            return
+        file.seek(max(0, path.stat().st_size - len(ZIP_END)))
+        if not file.read().startswith(ZIP_END[:4]):
+            raise ValueError("it is damaged")
+    # As earlier versions wrote it, without a checksum of the whole: it ends with the archive.
+    with zipfile.ZipFile(path) as archive:
+        if (damaged := archive.testzip()) is not None:
+            raise ValueError(f"{damaged} is damaged")
+
+
+# The record that ends an archive without a comment.
+ZIP_END = b"PK\x05\x06" + bytes(18)
 
 
 def step_of(path: Path) -> int:
