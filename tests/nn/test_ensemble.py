@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from gamma_kg import CheckpointError, Gamma, KnowledgeGraph
+from gamma_kg.errors import ConfigError
+from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.predicting.models import resolve_model
 
@@ -32,3 +34,15 @@ def test_an_ensemble_scores_with_the_mean_of_its_models(files: list[Path], famil
     assert isinstance(named.predictor, Gamma)
     with pytest.raises(CheckpointError, match="no single file"):
         named.predictor.save(files[0].parent / "both.safetensors")
+
+
+def test_shares_say_how_much_each_model_counts(files: list[Path], family: KnowledgeGraph) -> None:
+    query = torch.tensor([0, 1, 0]), torch.tensor([0, 1, 2])
+    first, second = (Gamma.from_pretrained(path).scores(family, *query) for path in files)
+    checkpoints = [load_checkpoint(path) for path in files]
+    both = Gamma.from_checkpoints(checkpoints, [3, 1])
+    assert torch.allclose(both.scores(family, *query), 0.75 * first + 0.25 * second, atol=1e-5)
+    assert both.fingerprint() != Gamma.from_checkpoints(checkpoints, [1, 1]).fingerprint()
+    for shares in ([1], [1, 0], [1, -1]):
+        with pytest.raises(ConfigError, match="a share above 0 for each of 2 models"):
+            Gamma.from_checkpoints(checkpoints, shares)

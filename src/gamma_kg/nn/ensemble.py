@@ -1,4 +1,4 @@
-"""Several models that answer as one: the mean of their scores.
+"""Several models that answer as one: the mean of their scores, each with its share.
 
 Scores are logarithms of shares up to a constant per query, so their mean ranks as the mean of log-probabilities does.
 B queries, C candidates, U relations that are asked about, R relations and inverses, Q channels of their states.
@@ -20,8 +20,14 @@ from gamma_kg.nn.model import GammaModel, RelationStates, Scores
 class GammaEnsemble(GammaModel):
     """Members that want the same graph of relations; each has its own weights, relation states and branch weights."""
 
-    def __init__(self, members: Sequence[GammaModel]) -> None:
+    share_M: Tensor  # of each member; a buffer, so that it is part of what tells one ensemble from another
+
+    def __init__(self, members: Sequence[GammaModel], shares: Sequence[float] | None = None) -> None:
         nn.Module.__init__(self)
+        share_M = torch.tensor(shares or [1.0] * len(members))
+        if len(share_M) != len(members) or not bool((share_M > 0).all()):
+            raise ConfigError(f"wanted a share above 0 for each of {len(members)} models, got {share_M.tolist()}")
+        self.register_buffer("share_M", share_M / share_M.sum())
         kinds = {member.config.relation_graph for member in members}
         if len(kinds) != 1:
             raise ConfigError(
@@ -53,7 +59,7 @@ class GammaEnsemble(GammaModel):
         candidate_BC: Tensor | None = None,
     ) -> Scores:
         """Mean of the members' scores; the branch weights are those of the first."""
-        return _mean(
+        return self._mean(
             member.score_entities(edges, own, starts, relation_B, candidate_BC) for member, own in self._each(relations)
         )
 
@@ -62,7 +68,7 @@ class GammaEnsemble(GammaModel):
         self, edges: EdgeGroups, offset_B1: Tensor, relations: RelationStates, starts: Starts, relation_B: Tensor
     ) -> Scores:
         """The same for small graphs side by side."""
-        return _mean(
+        return self._mean(
             member.score_neighbourhoods(edges, offset_B1, own, starts, relation_B)
             for member, own in self._each(relations)
         )
@@ -76,7 +82,7 @@ class GammaEnsemble(GammaModel):
     def _models(self) -> list[GammaModel]:
         return [member for member in self.members if isinstance(member, GammaModel)]
 
-
-def _mean(parts: Iterable[Scores]) -> Scores:
-    found = list(parts)
-    return Scores(torch.stack([scores.score_BC for scores in found]).mean(0), found[0].weight_BCK)
+    def _mean(self, parts: Iterable[Scores]) -> Scores:
+        found = list(parts)
+        share_M = self.share_M.view(-1, *[1] * found[0].score_BC.dim())
+        return Scores((torch.stack([scores.score_BC for scores in found]) * share_M).sum(0), found[0].weight_BCK)

@@ -32,7 +32,7 @@ from gamma_kg.predicting.inference import RelationCache, ScoreBatch, relation_st
 from gamma_kg.predicting.local import local_batches
 from gamma_kg.predicting.predictor import Predictor
 from gamma_kg.predicting.switch import Local, local_triples
-from gamma_kg.predicting.weights import load_weights_of
+from gamma_kg.predicting.weights import load_weights_of, shares_of
 from gamma_kg.rules import rules_of
 from gamma_kg.rules.reasons import ReasonFinder
 
@@ -57,21 +57,21 @@ class Gamma(Predictor):
 
         `device`: "cpu", "cuda" (a GPU, which must be there) or "auto" (a GPU where there is one).
         """
-        return cls.from_checkpoints(load_weights_of(name)).to(device)
+        return cls.from_checkpoints(load_weights_of(name), shares_of(name)).to(device)
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
         return cls(checkpoint.build(), checkpoint.provenance)
 
     @classmethod
-    def from_checkpoints(cls, checkpoints: Sequence[Checkpoint]) -> Self:
-        """One model, or the mean of several (`nn/ensemble.py`)."""
+    def from_checkpoints(cls, checkpoints: Sequence[Checkpoint], shares: Sequence[float] | None = None) -> Self:
+        """One model, or the mean of several (`nn/ensemble.py`), each with its share."""
         if len(checkpoints) == 1:
             return cls.from_checkpoint(checkpoints[0])
         kinds = {checkpoint.config.relation_graph for checkpoint in checkpoints}
         same = [c.with_pairs() for c in checkpoints] if "pairs" in kinds else checkpoints
         members = [in_short(checkpoint.provenance) for checkpoint in checkpoints]
-        return cls(GammaEnsemble([checkpoint.build() for checkpoint in same]), {"mean_of": members})
+        return cls(GammaEnsemble([checkpoint.build() for checkpoint in same], shares), {"mean_of": members})
 
     @classmethod
     def from_preset(cls, name: str, seed: int = 0) -> Self:

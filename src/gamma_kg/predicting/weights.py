@@ -23,13 +23,26 @@ class Bundled:
     name: str
     files: tuple[str, ...]
     about: str
+    shares: tuple[float, ...] | None = None
+    """How much each file's score counts; equally when None."""
 
 
 @functools.cache
 def bundled() -> Mapping[str, Bundled]:
     """All of them by name; the first is what `from_pretrained()` loads."""
     raw = tomllib.loads((files("gamma_kg") / "weights" / "weights.toml").read_text("utf-8"))
-    return {name: Bundled(name, tuple(facts["files"]), facts["about"]) for name, facts in raw.items()}
+    return {
+        name: Bundled(
+            name, tuple(facts["files"]), facts["about"], tuple(facts["shares"]) if "shares" in facts else None
+        )
+        for name, facts in raw.items()
+    }
+
+
+def shares_of(name: str | Path | None) -> tuple[float, ...] | None:
+    """How much each of the models behind a bundled name counts; None: equally, or there is one only."""
+    found = bundled().get(str(name))
+    return None if found is None or Path(str(name)).is_file() else found.shares
 
 
 def load_weights_of(name: str | Path | None = None) -> list[Checkpoint]:
