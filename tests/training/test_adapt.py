@@ -37,7 +37,7 @@ def config(kg: KnowledgeGraph) -> TrainConfig:
 
 
 def test_facts_are_hidden_twice_and_none_is_in_two_parts(kg: KnowledgeGraph) -> None:
-    parts = hide_twice(kg.triples.numpy(), np.random.default_rng(0))
+    parts = hide_twice(kg.triples.numpy(), kg.num_entities, kg.num_relations, np.random.default_rng(0))
     sets = [{tuple(row) for row in part.tolist()} for part in (parts.train, parts.watched, parts.judged)]
     assert sum(map(len, sets)) == len(set.union(*sets)) == kg.num_triples
     assert len(sets[1]) == len(sets[2]) == 20
@@ -45,7 +45,16 @@ def test_facts_are_hidden_twice_and_none_is_in_two_parts(kg: KnowledgeGraph) -> 
 
 def test_a_graph_too_small_to_hide_facts_says_so() -> None:
     with pytest.raises(DataError, match="3 facts is too small"):
-        hide_twice(np.array([(0, 0, 1), (1, 0, 2), (2, 0, 0)]), np.random.default_rng(0))
+        hide_twice(np.array([(0, 0, 1), (1, 0, 2), (2, 0, 0)]), 3, 1, np.random.default_rng(0))
+
+
+def test_no_fact_is_hidden_that_was_the_only_link_between_its_ends() -> None:
+    ring = [(i, 0, (i + 1) % 5) for i in range(5)]
+    rings = [(5 * number + h, r, 5 * number + t) for number in range(100) for h, r, t in ring]
+    tree = [(5 * number, 0, 5 * number + 5) for number in range(99)]  # bridges from ring to ring
+    parts = hide_twice(np.array([*rings, *tree]), 500, 1, np.random.default_rng(0))
+    hidden = {tuple(row) for part in (parts.watched, parts.judged) for row in part.tolist()}
+    assert len(hidden) == 60 and hidden <= {*rings}
 
 
 def test_a_model_that_learns_the_graph_is_kept_and_remembers_it(

@@ -110,3 +110,28 @@ def test_parts_of_a_batch_share_its_graph(graph: PreparedGraph) -> None:
     first, second = batch.part(0, 5), batch.part(5, 10)
     assert first.edges is second.edges is batch.edges
     assert torch.equal(torch.cat((first.right_BC, second.right_BC)), batch.right_BC)
+
+
+def test_only_facts_with_another_way_between_their_ends_are_asked_for() -> None:
+    ring = [(i, 0, (i + 1) % 4) for i in range(4)]
+    chain = [(i, 0, i + 1) for i in range(4, 40)]
+    graph = PreparedGraph.build(np.array([*ring, (0, 0, 4), *chain]), 41, 1)
+    asked = {
+        fact for seed in range(20) for fact in asked_for(make_batch(graph, 8, "all", 1, np.random.default_rng(seed)))
+    }
+    assert len(asked) > 30
+    near = {
+        fact
+        for seed in range(20)
+        for fact in asked_for(make_batch(graph, 8, "all", 1, np.random.default_rng(seed), near=4))
+    }
+    assert near == {*ring}
+    # Where no fact is linked otherwise, any is asked for.
+    lone = PreparedGraph.build(np.array(chain), 41, 1)
+    assert asked_for(make_batch(lone, 8, "all", 1, np.random.default_rng(0), near=4)) <= {*chain}
+
+
+def asked_for(batch: Batch) -> set[tuple[int, int, int]]:
+    """The facts behind the queries of a graph with one relation, as they are read."""
+    found = named(batch, batch.right_BC)
+    return {(s, 0, answer) if r == 0 else (answer, 0, s) for s, r, answer in found}

@@ -19,7 +19,9 @@ import numpy as np
 
 from gamma_kg.data.benchmark import Split
 from gamma_kg.errors import DataError
+from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.linked import linked_without
 from gamma_kg.graph.sampling import IntArray, TrainingGraph
 from gamma_kg.io.atomic import write_text
 from gamma_kg.nn.checkpoint import load_checkpoint, save_checkpoint
@@ -64,18 +66,19 @@ class HiddenTwice:
     judged: IntArray
 
 
-def hide_twice(triples: IntArray, rng: np.random.Generator) -> HiddenTwice:
-    """Facts whose ends and relation occur in others too are hidden, so that there is something to find them by."""
+def hide_twice(triples: IntArray, num_entities: int, num_relations: int, rng: np.random.Generator) -> HiddenTwice:
+    """Facts are hidden whose ends other facts link, too, so that there is something to find them by."""
     triples = np.unique(triples, axis=0)
-    ends, relations = np.bincount(triples[:, [0, 2]].ravel()), np.bincount(triples[:, 1])
-    is_spare = (ends[triples[:, 0]] > 1) & (ends[triples[:, 2]] > 1) & (relations[triples[:, 1]] > 1)
-    spare = rng.permutation(np.flatnonzero(is_spare))
+    edges, relations = Edges.of_triples(triples, num_entities, num_relations), np.bincount(triples[:, 1])
     wanted = max(FEWEST_JUDGED, round(HIDDEN_SHARE * len(triples)))
+    # In sparse graphs few facts will do: all are looked at there, and more than enough of large graphs.
+    looked_at = rng.permutation(np.flatnonzero(relations[triples[:, 1]] > 1))[: max(5000, 10 * wanted)]
+    spare = looked_at[linked_without(edges, triples[looked_at])]
     judged, watched = (min(most, wanted, len(spare) // 4) for most in (MOST_JUDGED, MOST_WATCHED))
     if judged < FEWEST_JUDGED:
         raise DataError(
             f"a graph of {len(triples):,} facts is too small or too sparse to adapt to: {FEWEST_JUDGED} facts are "
-            f"hidden to judge by, whose entities have others; only {len(spare):,} such facts are there. "
+            f"hidden to judge by, whose ends other facts link; only {len(spare):,} such facts are there. "
             "Use the model as it is"
         )
     part = np.zeros(len(triples), dtype=np.int64)
@@ -154,7 +157,7 @@ def _adapt(
     *,
     keep: bool,
 ) -> Adapted:
-    parts = hide_twice(kg.triples.numpy(), np.random.default_rng(seed))
+    parts = hide_twice(kg.triples.numpy(), kg.num_entities, kg.num_relations, np.random.default_rng(seed))
     graph = TrainingGraph.build("own", parts.train, kg.num_entities, kg.num_relations)
     everything = np.concatenate((parts.train, parts.watched, parts.judged))
     watched, judged = (

@@ -14,8 +14,12 @@ from torch import Tensor
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.inverse import inverse_of
 from gamma_kg.graph.known import KnownAnswers
+from gamma_kg.graph.linked import linked_without
 from gamma_kg.graph.relation_pairs import relation_graph_of_kind
 from gamma_kg.graph.sampling import BoolArray, IntArray, Subgraph, strict_negatives
+
+# Facts looked at for each that is asked for, where not every fact will do.
+LOOKED_AT = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,14 +108,16 @@ def make_batch(
     max_answers: int,
     rng: np.random.Generator,
     asked_about: IntArray | None = None,
+    near: int | None = None,
 ) -> Batch:
     """Random facts as queries, the first half asking for tails, the others for heads; their edges are removed.
 
     Where some entities are `asked_about`, all queries start at them, and ask in whichever direction that gives.
+    Otherwise only facts are asked for whose ends other facts link, too, by at most `near` steps, if there are such.
     """
     asks_head = np.arange(size) >= (size + 1) // 2
     if asked_about is None:
-        drawn = rng.choice(len(graph.triples), size=size, replace=len(graph.triples) < size)
+        drawn = _drawn(graph, size, near, rng)
     else:
         row, end = np.nonzero(np.isin(graph.triples[:, [0, 2]], asked_about))
         chosen = rng.choice(len(row), size=size, replace=len(row) < size)
@@ -147,6 +153,17 @@ def make_batch(
         torch.from_numpy(right),
         torch.from_numpy(wrong),
     )
+
+
+def _drawn(graph: PreparedGraph, size: int, near: int | None, rng: np.random.Generator) -> IntArray:
+    """Which facts are asked for."""
+    if near is None:
+        return rng.choice(len(graph.triples), size=size, replace=len(graph.triples) < size)
+    looked_at = rng.permutation(len(graph.triples))[: LOOKED_AT * size]
+    is_linked = linked_without(graph.edges, graph.triples[looked_at], near)
+    # Where too few are linked these are asked for twice, in whichever direction their places say.
+    chosen = looked_at[is_linked] if is_linked.any() else looked_at
+    return np.resize(chosen, size)
 
 
 def _known(triples: IntArray, hidden: IntArray | None, num_entities: int, num_relations: int) -> KnownAnswers:

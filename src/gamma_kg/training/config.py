@@ -41,6 +41,8 @@ class Phase(FrozenConfig):
     whole_triples: int = Field(300_000, ge=1)
     whole_relations: bool = False
     """The relations of a walk's neighbourhood are seen by the graph of relations of the whole, as local answers do."""
+    near: int | None = Field(None, ge=2)
+    """Only facts are asked for whose ends other facts link by at most so many steps; any fact when None."""
     entities: tuple[int, int] = (300, 2000)
     """Bounds of a subgraph's size; drawn log-uniformly."""
     max_triples: int = Field(20_000, ge=1)

@@ -67,7 +67,7 @@ class GraphDrawer:
                     piece.triples, piece.num_entities, piece.num_relations, piece.hidden, self.relation_graph
                 )
         return [
-            make_batch(graph, phase.batch_size, phase.negatives, phase.max_answers, rng, asked)
+            make_batch(graph, phase.batch_size, phase.negatives, phase.max_answers, rng, asked, phase.near)
             for _ in range(phase.batches_per_draw)
         ]
 

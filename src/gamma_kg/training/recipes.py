@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gamma_kg.graph.linked import NEAR
 from gamma_kg.training.config import Phase
 
 # A graph with more triples is trained on in pieces, so that a step stays cheap on a CPU.
@@ -14,4 +15,5 @@ def one_graph_phase(num_triples: int) -> Phase:
     sampling = (
         {"sampler": "full"} if whole else {"sampler": "subgraph", "entities": (1000, 6000), "max_triples": 60_000}
     )
-    return Phase.parse({**sampling, "batch_size": 16, "negatives": 512, "max_answers": 2, "drop_chance": 0.0})
+    batch = {"batch_size": 16, "negatives": 512, "max_answers": 2, "drop_chance": 0.0, "near": NEAR}
+    return Phase.parse({**sampling, **batch})
