@@ -48,6 +48,20 @@ def test_relations_between_two_entities_are_ranked(family: KnowledgeGraph, small
     assert "mother of" not in {p.name for p in small_gamma.predict(family, head="Ann", tail="Bob")}
 
 
+def test_a_relation_is_asked_from_both_ends_as_evaluation_ranks_it(family: KnowledgeGraph, small_gamma: Gamma) -> None:
+    found = small_gamma.predict(family, head="Ann", tail="Bob", include_known=True, rules=False)
+    head, tail, num = family.entity_id("Ann"), family.entity_id("Bob"), family.num_relations
+    scores = small_gamma.scores(family, [head] * num + [tail] * num, range(2 * num))
+    for p in found:
+        r = family.relation_id(p.name)
+        there, back = float(scores[r, tail]), float(scores[num + r, head])
+        assert there != back, "else one way alone would pass"
+        assert math.isclose(p.score, (there + back) / 2, abs_tol=1e-6)
+    assert [p.name for p in found if not p.known] == [
+        p.name for p in sorted(found, key=lambda p: -p.score) if not p.known
+    ]
+
+
 def test_branch_weights_carry_the_names_of_the_branches(family: KnowledgeGraph, small_gamma: Gamma) -> None:
     (best,) = small_gamma.predict(family, head="Ann", relation="lives in", top_k=1)
     assert list(best.branch_weights) == ["complex", "split-complex"]
