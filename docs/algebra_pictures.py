@@ -1,7 +1,7 @@
-"""What multiplying by a relation does to a plane of numbers a + b·u, drawn for the four units u.
+"""What multiplying by a relation does to a plane of numbers a + b·i, drawn for the four units i.
 
 A grid of points (grey) is multiplied by one number r (red arrow) and lands on the coloured grid: real stretches the
-axes, complex (u² = −1) turns, split-complex (u² = +1) squeezes along the diagonals, dual (u² = 0) shears.
+axes, complex (i² = −1) turns, split-complex (i² = +1) squeezes along the diagonals, dual (i² = 0) shears.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ALGEBRAS: dict[str, tuple[int | None, Point, str, str, Callable[[float], Point]]
 
 
 def product(x: Point, r: Point, sigma: int | None) -> Point:
-    """x·r: component by component for the real algebra, else (a + b·u)(c + d·u) with u² = sigma."""
+    """x·r: component by component for the real algebra, else (a + b·i)(c + d·i) with i² = sigma."""
     if sigma is None:
         return x[0] * r[0], x[1] * r[1]
     return x[0] * r[0] + sigma * x[1] * r[1], x[0] * r[1] + x[1] * r[0]

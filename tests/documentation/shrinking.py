@@ -21,6 +21,9 @@ PLACEHOLDERS = {
     "CONFIG.toml": ["gamma-1"],
     "RUN": ["runs/gamma-1"],
     "PLAN.toml": ["ablate-fusion-mechanism"],
+    "QUESTION": ["SELECT ?x WHERE { <Kenya> <borders> ?y . ?y <borders> ?x }"],
+    "FILES…": ["family.ttl"],
+    "MODEL…": ["gamma-2", "gamma-3"],
 }
 
 # Values of options that say how long to work; another number means the same, for less time.
@@ -38,6 +41,7 @@ MORE = {
     ("gamma", "develop"): ["--triples", "3"],
     ("gamma", "adapt"): ["--minutes", "0.004"],
     ("gamma", "bench"): ["--rounds", "1"],
+    ("gamma", "queries"): ["--per-type", "2"],
     ("gamma", "complete"): ["--budget", "2s"],
     ("python", "benchmarks/train_queries.py"): ["--steps", "1", "--minutes", "0.2"],
     ("python", "benchmarks/completion_precision.py"): ["--seconds", "0.5"],

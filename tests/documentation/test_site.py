@@ -47,6 +47,12 @@ def test_pictures_of_the_algebras_and_the_command_reference_are_made(monkeypatch
         assert f"## `gamma {name}" in reference
 
 
+def test_the_table_of_all_commands_has_all_of_them() -> None:
+    table = (ROOT / "docs" / "index.md").read_text("utf-8").partition("## All commands")[2]
+    missing = [name for name in typer.main.get_command(app).commands if f"gamma {name}" not in table]
+    assert not missing
+
+
 def test_the_site_builds_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not (
         shutil.which("mkdocs", path=str(Path(sys.executable).parent)) and _has("mkdocstrings") and _has("material")

@@ -7,6 +7,7 @@ from safetensors.torch import load_file, save_file
 
 from gamma_kg import CheckpointError, Gamma, KnowledgeGraph
 from gamma_kg.nn.checkpoint import FORMAT, Checkpoint, import_ultra, load_checkpoint
+from gamma_kg.nn.config import GammaConfig
 
 
 @pytest.fixture
@@ -134,3 +135,25 @@ def test_an_empty_pytorch_file_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "u.pth").write_bytes(b"")
     with pytest.raises(CheckpointError, match="not a PyTorch checkpoint with plain weights: EOFError"):
         import_ultra(tmp_path / "u.pth")
+
+
+@pytest.mark.parametrize("prefix", ["", "model.model."])
+def test_public_weights_are_imported_also_where_they_are_wrapped_for_queries(tmp_path: Path, prefix: str) -> None:
+    """ultraquery.pth holds an ULTRA under a prefix; what it was trained for decides how it takes its steps."""
+    ours = Gamma.from_config(GammaConfig(branches=("real",), dim=8, num_layers=2)).model.state_dict()
+    theirs = {
+        "relation_encoder.": "relation_model.", "branches.0.layers.": "entity_model.layers.", ".norm.": ".layer_norm.",
+        "score.hidden.": "entity_model.mlp.0.", "score.out.": "entity_model.mlp.2.",
+    }  # fmt: skip
+    weights = {}
+    for name, tensor in ours.items():
+        for own, public in theirs.items():
+            name = name.replace(own, public)
+        if name.startswith("entity_model."):
+            name = name.replace(".relation.", ".relation_projection.")
+        weights[prefix + name] = tensor
+    torch.save({"model": weights}, tmp_path / "public.pth")
+    found = import_ultra(tmp_path / "public.pth")
+    assert found.weights.keys() == ours.keys()
+    assert all(torch.equal(found.weights[name], tensor) for name, tensor in ours.items())
+    assert found.provenance.get("trained_for") == ("queries" if prefix else None)
