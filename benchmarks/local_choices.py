@@ -3,10 +3,12 @@
     python benchmarks/local_choices.py --limit 100 --out results/choices fb15k237 codex-m nell23k
 
 Mean reciprocal rank (ties shared) of the same queries from the whole graph and from neighbourhoods that differ in one
-thing each from those of `local`: their size, the chance of the walk to go back, frequent answers of the relation as
-further starts of the walk (a fifth of its weight), what is taken off the scores outside and, for the share of its edges
-that an entity has lost, inside; and the mean of two sizes. What is done stays in --out, a file for each set, so that a
-long run can be cut into pieces; without sets the table of all that is there is printed.
+thing each from those of `local`: the rule of their size (by the square of density, by density, one for all) and that
+size halved and more; the chance of the walk to go back; frequent answers of the relation as further starts of the
+walk (a fifth of its weight), in the same room or with a quarter more; what is taken off the scores outside and, for the
+share of its edges that an entity has lost, inside; the mean of two sizes; and scores outside from a sample of the
+graph. What is done stays in --out, a file for each set, so that a long run can be cut into pieces; without sets the
+table of all that is there is printed.
 """
 
 from __future__ import annotations
@@ -31,43 +33,72 @@ from gamma_kg.graph.neighbourhoods import RESTART
 from gamma_kg.graph.starts import Starts
 from gamma_kg.io.atomic import write_text
 from gamma_kg.kernels.growth import grow
-from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers
+from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers, sampled_background
 from gamma_kg.predicting.inference import RelationCache, relation_states
 from gamma_kg.predicting.local import score_neighbourhoods
-from gamma_kg.predicting.switch import budget_of
+from gamma_kg.predicting.switch import LEAST_TRIPLES, MOST_TRIPLES, TRIPLES_PER_SQUARE
 
 MEMORY = 1 << 30
 FREQUENT = 16
 
 
-class Growth(NamedTuple):
-    """How a neighbourhood grows: `size` is in budgets of `local`, `frequent` the share of the walk's weight that
-    frequent answers of the relation get."""
+class Rule(NamedTuple):
+    """Triples by the average degree: factor · degree ** power within the bounds of `local`, times `size`."""
 
+    factor: float = TRIPLES_PER_SQUARE
+    power: int = 2
     size: float = 1.0
+
+    def triples(self, degree: float) -> int:
+        wanted = int(self.factor * degree**self.power)
+        return round(self.size * min(max(wanted, LEAST_TRIPLES), MOST_TRIPLES))
+
+
+class Growth(NamedTuple):
+    """How a neighbourhood grows; `frequent` is the share of the walk's weight that frequent answers get."""
+
+    triples: int
     restart: float = RESTART
     frequent: float = 0.0
 
 
 class Choice(NamedTuple):
-    """Scores from one neighbourhood: what is taken off outside, and inside for all edges lost."""
+    """Scores from one neighbourhood: how it grows, what is taken off outside, and inside for all edges lost.
 
-    growth: Growth = Growth()
+    `sample`: the scores outside come from a sample with this share of the graph's facts.
+    """
+
+    rule: Rule = Rule()
+    restart: float = RESTART
+    frequent: float = 0.0
     far: float = FAR
     lost: float = 0.0
+    sample: float | None = None
+
+    def growth(self, degree: float) -> Growth:
+        return Growth(self.rule.triples(degree), self.restart, self.frequent)
 
 
 AS_IT_IS, HALF, MEAN, WHOLE = "as it is", "half the size", "mean of half and as it is", "whole graph"
 CHOICES = {
     AS_IT_IS: Choice(),
-    HALF: Choice(Growth(size=0.5)),
-    "1.5 × the size": Choice(Growth(size=1.5)),
+    "400 triples per degree": Choice(Rule(400, 1)),
+    "8,000 triples": Choice(Rule(8_000, 0)),
+    "22,000 triples": Choice(Rule(22_000, 0)),
+    HALF: Choice(Rule(size=0.5)),
+    "1.5 × the size": Choice(Rule(size=1.5)),
+    "restart .05": Choice(restart=0.05),
+    "restart .4": Choice(restart=0.4),
+    "frequent answers": Choice(frequent=0.2),
+    "frequent answers, 1.25 × the size": Choice(Rule(size=1.25), frequent=0.2),
     "0 off outside": Choice(far=0.0),
-    "4 off outside": Choice(far=4.0),
+    "1 off": Choice(far=1.0),
+    "3 off": Choice(far=3.0),
+    "4 off": Choice(far=4.0),
     "nothing outside": Choice(far=100.0),
     "1 off for lost edges": Choice(lost=1.0),
-    "restart .4": Choice(Growth(restart=0.4)),
-    "frequent answers": Choice(Growth(frequent=0.2)),
+    "outside from a sample of 5 %": Choice(sample=0.05),
+    "of 1 %": Choice(sample=0.01),
 }
 
 
@@ -103,8 +134,12 @@ def measure(
     filters = [
         KnownAnswers.build(facts, split.num_entities, split.num_relations) for facts in (split.graph, split.queries)
     ]
-    degree, budget = degrees(kg.edges), budget_of(kg.num_entities, kg.num_triples)
+    degree = degrees(kg.edges)
+    growths = {name: choice.growth(2 * kg.num_triples / kg.num_entities) for name, choice in choices.items()}
     cache, backgrounds = RelationCache(), BackgroundCache()
+    samples = {choice.sample for choice in choices.values() if choice.sample is not None}
+    sampled: dict[tuple[int, float | None], Tensor] = {}
+    everyone = torch.arange(kg.num_entities)
     found: dict[str, list[float]] = defaultdict(list)
     for q in np.argsort(plan.relation, kind="stable"):  # those of one relation share its states and its background
         source, relation, answer = plan.source[q : q + 1], plan.relation[q : q + 1], int(plan.answer[q])
@@ -112,20 +147,27 @@ def measure(
         known = known[known != answer]
         source_B, relation_B = torch.from_numpy(source), torch.from_numpy(relation)
         relations = relation_states(gamma.model, kg, relation_B, cache, MEMORY)
-        outside = backgrounds.of(gamma.model, kg, int(relation[0]), cache, MEMORY).score_M + FAR
+        outside = {None: backgrounds.of(gamma.model, kg, int(relation[0]), cache, MEMORY).score_M + FAR}
+        for share in samples:
+            key = int(relation[0]), share
+            if key not in sampled:
+                facts = round(share * kg.num_triples)
+                found_there = sampled_background(gamma.model, kg, key[0], cache, MEMORY, facts)
+                sampled[key] = found_there.at(everyone) + FAR
+            outside[share] = sampled[key]
         near = {}
-        for growth in {choice.growth for choice in choices.values()}:
+        for growth in set(growths.values()):
             walk = Starts.single(source_B)
             if growth.frequent:
                 walk = with_frequent(kg, int(source_B[0]), int(relation[0]), growth.frequent)
-            hood = grow(kg.edges, walk, round(growth.size * budget), growth.restart)
+            hood = grow(kg.edges, walk, growth.triples, growth.restart)
             score = score_neighbourhoods(gamma.model, hood, relations, Starts.single(source_B), relation_B).score_BC
             kept = degrees(hood.edges) / degree[hood.entity_N].clamp(min=1)
             near[growth] = hood.entity_N, score, 1 - kept
         rows = {WHOLE: gamma.scores(kg, source_B, relation_B, local="off")[0]}
         for which, choice in choices.items():
-            entity, score, lost = near[choice.growth]
-            rows[which] = (outside - choice.far).index_copy(0, entity, score - choice.lost * lost)
+            entity, score, lost = near[growths[which]]
+            rows[which] = (outside[choice.sample] - choice.far).index_copy(0, entity, score - choice.lost * lost)
         if AS_IT_IS in rows and HALF in rows:
             rows[MEAN] = (rows[AS_IT_IS] + rows[HALF]) / 2
         for which, score_N in rows.items():

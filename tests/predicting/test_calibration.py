@@ -17,6 +17,7 @@ from gamma_kg.errors import DataError
 from gamma_kg.nn.answers import WholeAnswers
 from gamma_kg.nn.checkpoint import import_ultra
 from gamma_kg.nn.model import Scores
+from gamma_kg.predicting import pace
 from gamma_kg.predicting.calibrate import calibrate
 from gamma_kg.predicting.calibration import Calibration, MonotoneMap
 from gamma_kg.predicting.inference import ScoreBatch
@@ -80,24 +81,52 @@ def test_an_overconfident_model_is_brought_down_to_its_frequency() -> None:
     assert all(abs(row.said - row.held) < 0.25 for row in found.reliability if row.count > 40)
 
 
-def test_a_budget_that_is_used_up_leaves_fewer_queries_but_a_map() -> None:
+class Clock:
+    """Every look at it is a second later."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+def test_a_budget_that_is_used_up_leaves_fewer_queries_but_a_map(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     kg = ring(400)
     options = {"share": 0.3, "max_hidden": 200, "rules": False}
     whole = calibrate(overconfident, kg, **options)
-    part = calibrate(overconfident, kg, **options, budget_seconds=0, progress=lambda *at: seen.append(at))
-    assert 0 < part.num_queries < whole.num_queries
+    monkeypatch.setattr(pace, "time", Clock())
+    part = calibrate(overconfident, kg, **options, budget_seconds=7.5, progress=lambda *at: seen.append(at))
+    assert 16 <= part.num_queries < whole.num_queries
     assert seen[0] == (0, seen[0][1]) and [at for at, _ in seen] == sorted(at for at, _ in seen)
 
 
-def test_a_budget_too_short_to_meet_a_hidden_fact_fits_nothing() -> None:
+@pytest.mark.parametrize("seconds", [0, 1.5])
+def test_a_budget_is_not_overrun_by_queries_that_there_is_no_time_for(
+    monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    asked = []
+
+    def counted(kg: KnowledgeGraph, source_Q: Tensor, relation_Q: Tensor) -> Iterator[ScoreBatch]:
+        asked.append(len(source_Q))
+        return overconfident(kg, source_Q, relation_Q)
+
+    monkeypatch.setattr(pace, "time", Clock())
+    with pytest.raises(DataError, match="too few to fit probabilities by; give it more time"):
+        calibrate(counted, ring(400), share=0.3, max_hidden=200, rules=False, budget_seconds=seconds)
+    assert len(asked) == (2 if seconds else 0)  # one query, and the other ends of its answers
+
+
+def test_a_budget_too_short_to_meet_a_hidden_fact_fits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(kg: KnowledgeGraph, source_Q: Tensor, relation_Q: Tensor) -> Iterator[ScoreBatch]:
         order = torch.arange(len(source_Q))
         far_QN = (torch.arange(kg.num_entities) - source_Q[:, None] - 200).abs().mul(-1)  # hidden answers are near
         yield ScoreBatch(order, order, Scores(far_QN.float(), None))
 
-    with pytest.raises(DataError, match="give it more time"):
-        calibrate(wrong, ring(400), share=0.3, max_hidden=200, rules=False, budget_seconds=0)
+    monkeypatch.setattr(pace, "time", Clock())
+    with pytest.raises(DataError, match="none of the hidden facts came up"):
+        calibrate(wrong, ring(400), share=0.3, max_hidden=200, rules=False, budget_seconds=7.5)
 
 
 def test_one_fact_has_one_probability_wherever_it_is_asked_for() -> None:

@@ -2,6 +2,7 @@ import gc
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import pytest
 import torch
@@ -9,8 +10,9 @@ import torch
 from gamma_kg import ConfigError, DataError, Gamma, GammaConfig, KnowledgeGraph
 from gamma_kg.errors import NonFiniteScoreError
 from gamma_kg.graph.starts import Starts
+from gamma_kg.kernels import backend_of
 from gamma_kg.machine.memory import budget, free_memory, parse_memory
-from gamma_kg.predicting.inference import RelationCache, batch_size
+from gamma_kg.predicting.inference import RelationCache, batch_size, relation_states
 
 
 def queries(kg: KnowledgeGraph) -> tuple[torch.Tensor, torch.Tensor]:
@@ -80,7 +82,7 @@ def test_relation_states_are_computed_once_per_graph_and_relation(family: Knowle
 def test_kept_relation_states_go_with_the_graph(small_gamma: Gamma) -> None:
     kg = KnowledgeGraph.from_triples([("a", "r", "b"), ("b", "s", "c")])
     small_gamma.scores(kg, [0], [0])
-    state = weakref.ref(next(iter(small_gamma._cache._graphs[kg].values())))
+    state = weakref.ref(next(iter(small_gamma._cache._graphs[kg].values())).state_1RQ)
     del kg
     gc.collect()
     assert state() is None
@@ -144,8 +146,46 @@ def test_what_the_cache_lets_go_of_is_freed(family: KnowledgeGraph, small_gamma:
     cache, row_bytes = RelationCache(), 2 * family.num_relations * small_gamma.config.dim * 4
     cache.states(small_gamma.model, family, torch.arange(4), 2 * row_bytes)
     assert len(cache._graphs[family]) == 2
-    cache.states(small_gamma.model, family, torch.arange(2, 8), 100 * row_bytes)  # several at once
-    assert [row.untyped_storage().nbytes() for row in cache._graphs[family].values()] == [row_bytes] * 6
+    room = 6 * row_bytes  # for the states of all six, and for what the branches make of them, not
+    cache.states(small_gamma.model, family, torch.arange(2, 8), room)  # several at once
+    kept = cache._graphs[family].values()
+    assert [one.state_1RQ.untyped_storage().nbytes() for one in kept] == [row_bytes] * 6
+    assert [one.tables for one in kept] == [None] * 6
+    table_bytes = 2 * family.num_relations * small_gamma.model.table_width * 4
+    cache.states(small_gamma.model, family, torch.arange(2, 4), 2 * (row_bytes + table_bytes))
+    kept = cache._graphs[family].values()
+    sizes = [[table.untyped_storage().nbytes() for own in one.tables or () for table in own] for one in kept]
+    assert [sum(own) for own in sizes] == [table_bytes] * 2
+
+
+@pytest.mark.parametrize("name", ["gamma-3", "gamma-5", "ensemble"])
+def test_what_branches_make_of_relations_is_made_once_and_gives_the_same_bits(
+    family: KnowledgeGraph, name: str
+) -> None:
+    gamma = Gamma.from_pretrained(name)
+    kept, made = RelationCache(), RelationCache()
+    asked = torch.tensor([2, 7, 2, 0])  # an inverse relation among them
+    with torch.no_grad():
+        relations = relation_states(gamma.model, family, asked, kept, 1 << 30)
+        anew = relation_states(gamma.model, family, asked, made, 1)._replace(tables=None)
+        edges = backend_of(torch.device("cpu")).prepare(family.edges)
+        starts = edges.renamed(Starts.single(torch.tensor([0, 1, 2, 3])))
+        assert relations.tables is not None
+        found = gamma.model.score_entities(edges, relations, starts, asked)
+        assert found.score_BC.equal(gamma.model.score_entities(edges, anew, starts, asked).score_BC)
+    with mock.patch.object(type(gamma.model), "relation_tables", side_effect=AssertionError("made before")):
+        again = relation_states(gamma.model, family, asked, kept, 1 << 30).tables
+    assert again is not None and again[0][0].equal(relations.tables[0][0])
+
+
+def test_a_change_of_a_branch_is_seen_though_its_relations_are_kept(family: KnowledgeGraph) -> None:
+    gamma = Gamma.from_config(GammaConfig(dim=8, num_layers=2), seed=1)
+    before = gamma.scores(family, [0], [1])
+    with torch.no_grad():
+        for branch in gamma.model.branches:
+            for parameter in branch.layers[0].relation.parameters():
+                parameter.mul_(3)
+    assert not gamma.scores(family, [0], [1]).equal(before)
 
 
 @pytest.mark.parametrize("relation", [1, 6])

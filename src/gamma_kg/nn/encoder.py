@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -29,15 +31,17 @@ class Encoder(nn.Module):
         boundary_BD: Tensor,
         relation_URD: Tensor | None = None,
         which_B: Tensor | None = None,
+        tables: Sequence[Tensor] | None = None,
     ) -> Tensor:
         """The last layer's states, (B, N, D).
 
         `relation_URD` are relation states for U distinct relations, `which_B` says which of them belongs to each
-        query. Neither is given where the layers own their relation vectors.
+        query. Neither is given where the layers own their relation vectors. `tables` are what the layers make of the
+        states, where that is known already; a gradient goes through the states.
         """
         if not self._learns(boundary_BD, relation_URD):
             with torch.no_grad():
-                stack = self._stack(relation_URD, which_B)
+                stack = self._stack(relation_URD, which_B, tables)
                 return backend_of(boundary_BD.device).layers(edges, starts, boundary_BD, stack)
         x_BND: Tensor | None = None
         for layer in self._layers():
@@ -58,18 +62,24 @@ class Encoder(nn.Module):
         boundary_BD: Tensor,
         relation_URD: Tensor | None = None,
         which_B: Tensor | None = None,
+        tables: Sequence[Tensor] | None = None,
     ) -> Tensor:
         """The same for B small graphs side by side as one, query b having the nodes offset[b] : offset[b + 1]: (N, D).
 
         No gradients.
         """
-        stack = self._stack(relation_URD, which_B)
+        stack = self._stack(relation_URD, which_B, tables)
         return backend_of(boundary_BD.device).union_layers(edges, offset_B1, starts, boundary_BD, stack)
 
-    def _stack(self, relation_URD: Tensor | None, which_B: Tensor | None) -> LayerStack:
-        layers = self._layers()
-        tables = [layer.relation_table(relation_URD) for layer in layers]
-        return LayerStack([layer.weights() for layer in layers], tables, which_B)
+    def tables(self, relation_URD: Tensor | None) -> list[Tensor]:
+        """The relation vectors of each layer."""
+        return [layer.relation_table(relation_URD) for layer in self._layers()]
+
+    def _stack(
+        self, relation_URD: Tensor | None, which_B: Tensor | None, tables: Sequence[Tensor] | None
+    ) -> LayerStack:
+        made = self.tables(relation_URD) if tables is None else tables
+        return LayerStack([layer.weights() for layer in self._layers()], made, which_B)
 
     def _layers(self) -> list[RelationalLayer]:
         return [layer for layer in self.layers if isinstance(layer, RelationalLayer)]

@@ -46,6 +46,10 @@ class GammaEnsemble(GammaModel):
     def query_width(self) -> int:
         return sum(member.query_width for member in self._models())
 
+    @property
+    def table_width(self) -> int:
+        return sum(member.table_width for member in self._models())
+
     def encode_relations(self, relation_graph: Edges, relation_U: Tensor) -> Tensor:
         """The members' states side by side, (U, R, sum of Q)."""
         return torch.cat([member.encode_relations(relation_graph, relation_U) for member in self._models()], dim=-1)
@@ -73,11 +77,23 @@ class GammaEnsemble(GammaModel):
             for member, own in self._each(relations)
         )
 
+    def relation_tables(self, state_URQ: Tensor) -> list[list[Tensor]]:
+        """The branches of all members, one after the other."""
+        return [table for member, own in self._states(state_URQ) for table in member.relation_tables(own)]
+
     def _each(self, relations: RelationStates) -> Iterator[tuple[GammaModel, RelationStates]]:
         """Every member with its own part of the relation states."""
+        branch = 0
+        for member, state_URQ in self._states(relations.state_URQ):
+            end = branch + member.config.num_branches
+            tables = None if relations.tables is None else relations.tables[branch:end]
+            yield member, RelationStates(state_URQ, relations.which_B, tables)
+            branch = end
+
+    def _states(self, state_URQ: Tensor) -> Iterator[tuple[GammaModel, Tensor]]:
         widths = [member.query_width for member in self._models()]
-        for member, part in zip(self._models(), relations.state_URQ.split(widths, dim=-1), strict=True):
-            yield member, RelationStates(part.contiguous(), relations.which_B)
+        for member, part in zip(self._models(), state_URQ.split(widths, dim=-1), strict=True):
+            yield member, part.contiguous()
 
     def _models(self) -> list[GammaModel]:
         return [member for member in self.members if isinstance(member, GammaModel)]

@@ -12,6 +12,7 @@ from gamma_kg.graph.edges import EdgeGroups, Edges
 from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
+from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.kernels.score import part_of_branch
 from gamma_kg.kernels.union import part_of_union, ranges, starts_in
 from gamma_kg.nn.config import GammaConfig
@@ -31,10 +32,26 @@ class RelationStates(NamedTuple):
 
     state_URQ: Tensor
     which_B: Tensor
+    # What the layers of each branch make of the states, (U, R, W): given where it was made before, and for use without
+    # gradients only.
+    tables: Sequence[Sequence[Tensor]] | None = None
 
-    def of_branch(self, k: int, dim: int) -> RelationStates:
-        """What branch k knows of the relations, (U, R, D)."""
-        return RelationStates(part_of_branch(self.state_URQ, k, dim), self.which_B)
+    def of_branch(self, k: int, dim: int) -> BranchRelations:
+        """What branch k knows of the relations."""
+        tables = None if self.tables is None else self.tables[k]
+        return BranchRelations(part_of_branch(self.state_URQ, k, dim), self.which_B, tables)
+
+    def of_query(self, b: int) -> RelationStates:
+        """The same for one query alone."""
+        return self._replace(which_B=self.which_B[b : b + 1])
+
+
+class BranchRelations(NamedTuple):
+    """The part of relation states that one branch works with."""
+
+    state_URD: Tensor
+    which_B: Tensor
+    tables: Sequence[Tensor] | None  # of each layer
 
 
 class GammaModel(nn.Module):
@@ -67,6 +84,12 @@ class GammaModel(nn.Module):
         """Channels of the states of relations, and so of a query vector."""
         return self.config.query_width
 
+    @property
+    def table_width(self) -> int:
+        """Channels of what all layers of all branches make of the states of a relation."""
+        config = self.config
+        return int(sum(ALGEBRAS[name].relation_width for name in config.branches) * config.dim * config.num_layers)
+
     def forward(
         self,
         edges: Edges,
@@ -90,6 +113,13 @@ class GammaModel(nn.Module):
         encoders = [self.relation_encoder] if isinstance(self.relation_encoder, Encoder) else self.relation_encoder
         states = [encoder(relation_graph, Starts.single(relation_U), ones_UD) for encoder in encoders]
         return states[0] if len(states) == 1 else torch.cat(states, dim=-1)
+
+    @torch.no_grad()
+    def relation_tables(self, state_URQ: Tensor) -> list[list[Tensor]]:
+        """What the layers of each branch make of relation states, (U, R, W)."""
+        of_branch = [part_of_branch(state_URQ, k, self.config.dim) for k in range(len(self.branches))]
+        branches = [branch for branch in self.branches if isinstance(branch, Encoder)]
+        return [branch.tables(state_URD) for branch, state_URD in zip(branches, of_branch, strict=True)]
 
     def score_entities(
         self,
@@ -120,7 +150,7 @@ class GammaModel(nn.Module):
             z_BKnD = [
                 self._encode_fused(
                     part_of_union(edges, nodes),
-                    RelationStates(relations.state_URQ, relations.which_B[b : b + 1]),
+                    relations.of_query(b),
                     starts_in(starts, b, nodes),
                     query_BQ[b : b + 1],
                 )
@@ -152,7 +182,7 @@ class GammaModel(nn.Module):
 
     def _each_branch(
         self, relations: RelationStates, query_BQ: Tensor
-    ) -> Iterator[tuple[Encoder, RelationStates, Tensor]]:
+    ) -> Iterator[tuple[Encoder, BranchRelations, Tensor]]:
         """Every branch, what it knows of the relations, and its query vector."""
         dim = self.config.dim
         for k, branch in enumerate(self.branches):
@@ -175,7 +205,10 @@ class GammaModel(nn.Module):
         for step, layers in enumerate(zip(*stacks, strict=True)):
             if step:
                 x_BND = self._weighted_sum(z_KBND, query_BQ)
-            z_KBND = [layer(edges, x_BND, relation_of_queries(layer, *relations), starts, query_BQ) for layer in layers]
+            own = [relation_of_queries(layer, relations.state_URQ, relations.which_B) for layer in layers]
+            z_KBND = [
+                layer(edges, x_BND, own_BRW, starts, query_BQ) for layer, own_BRW in zip(layers, own, strict=True)
+            ]
         return z_KBND
 
     def _weighted_sum(self, z_KBND: Sequence[Tensor], query_BQ: Tensor) -> Tensor:

@@ -19,8 +19,8 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.growth import grow
 from gamma_kg.nn.local_answers import Background
-from gamma_kg.nn.model import GammaModel
-from gamma_kg.predicting.inference import RelationCache, relation_states, require_finite
+from gamma_kg.nn.model import GammaModel, RelationStates
+from gamma_kg.predicting.inference import RelationCache, relation_states, require_finite, weights_version
 
 # Beyond so many facts the background comes from a sample.
 WHOLE_TRIPLES = 10**7
@@ -32,6 +32,8 @@ SAMPLE_TRIPLES = 200_000
 FREQUENT, EVEN = 256, 256
 LOOKED_AT, BLOCKS = 1 << 22, 256
 CACHED_BYTES = 1 << 29
+# One query without a start.
+NOBODY = Starts(torch.empty(0, dtype=torch.long), None, torch.zeros(2, dtype=torch.long))
 
 
 class BackgroundCache:
@@ -67,7 +69,7 @@ class BackgroundCache:
         on_asked: bool = False,
     ) -> dict[int, Background]:
         """Those of the relations of a batch: looking through the weights takes longer than finding one."""
-        weights = tuple((p.data_ptr(), p._version) for p in model.parameters())
+        weights = weights_version(model)
         if weights != self._weights:  # the model was trained, loaded or moved since
             self._graphs.clear()
             self._weights = weights
@@ -98,21 +100,34 @@ def make_background(
     device = model.score.out.weight.device
     relation_B = torch.tensor([relation], device=device)
     relations = relation_states(model, kg, relation_B, cache, memory, on_asked=on_asked)
-    backend, nobody = (
-        backend_of(device),
-        Starts(torch.empty(0, dtype=torch.long), None, torch.zeros(2, dtype=torch.long)),
-    )
     if kg.num_triples <= WHOLE_TRIPLES:
-        edges = backend.prepare(kg.edges)
-        scores = model.score_entities(edges, relations, edges.renamed(nobody), relation_B)
-        require_finite(kg, scores.score_BC, nobody, relation_B)
+        edges = backend_of(device).prepare(kg.edges)
+        scores = model.score_entities(edges, relations, edges.renamed(NOBODY), relation_B)
+        require_finite(kg, scores.score_BC, NOBODY, relation_B)
         weight_NK = None if scores.weight_BCK is None else edges.by_node(scores.weight_BCK)[0].cpu()
         return Background(kg.num_entities, None, edges.by_node(scores.score_BC)[0].cpu() - FAR, weight_NK)
-    inverse = int(kg.edges.inverse[relation])
+    return _from_sample(model, kg, relations, relation_B, SAMPLE_TRIPLES)
+
+
+@torch.no_grad()
+def sampled_background(
+    model: GammaModel, kg: KnowledgeGraph, relation: int, cache: RelationCache, memory: int, triples: int
+) -> Background:
+    """The background from a sample of so many facts, whatever the size of the graph."""
+    relation_B = torch.tensor([relation], device=model.score.out.weight.device)
+    relations = relation_states(model, kg, relation_B, cache, memory)
+    return _from_sample(model, kg, relations, relation_B, triples)
+
+
+def _from_sample(
+    model: GammaModel, kg: KnowledgeGraph, relations: RelationStates, relation_B: Tensor, triples: int
+) -> Background:
+    device = relation_B.device
+    inverse = int(kg.edges.inverse[relation_B.cpu()])
     starts = torch.cat((frequent_answers(kg.edges, inverse), even_entities(kg.num_entities))).unique()
     ones = torch.full((len(starts),), 1 / len(starts))
-    sample = grow(kg.edges, Starts(starts, ones, torch.tensor([0, len(starts)])), SAMPLE_TRIPLES)
-    scores = model.score_entities(sample.edges.to(device), relations, nobody.to(device), relation_B)
+    sample = grow(kg.edges, Starts(starts, ones, torch.tensor([0, len(starts)])), triples)
+    scores = model.score_entities(sample.edges.to(device), relations, NOBODY.to(device), relation_B)
     entity_M, order = sample.entity_N.sort()
     score_M = scores.score_BC[0].cpu()[order] - FAR
     weight_MK = None if scores.weight_BCK is None else scores.weight_BCK[0].cpu()[order]

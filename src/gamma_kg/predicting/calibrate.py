@@ -32,7 +32,7 @@ IntArray = NDArray[np.int64]
 
 SHOWN = 2  # answers of a query that are checked from their other ends
 BLOCK_QUERIES = 32
-LEAST_QUERIES = 16
+LEAST_QUERIES = 16  # a map that fewer gave would be kept, and wrong
 FACTS_OF_GROUP = 64  # of one entity and relation that may be hidden in a large graph
 
 
@@ -62,13 +62,16 @@ def calibrate(
     queries, weight, answers = _chosen(odds, rest, hidden, max_hidden, rng)
     parts: list[JudgedProposals] = []
     start = 0
-    # Where there is no time for more than a few queries, these few still have to do.
-    while start < len(queries) and (size := pace.next() or max(0, LEAST_QUERIES - start)):
+    while start < len(queries) and (size := pace.next()):
         if progress is not None:
             progress(start, len(queries))
         block = slice(start, start + size)
         parts.append(_ask(odds, rest, queries[block], weight[block], answers[block], start))
         start += size
+    if start < min(LEAST_QUERIES, len(queries)):
+        raise DataError(
+            f"there was time for {start} of {len(queries)} queries, too few to fit probabilities by; give it more time"
+        )
     rows = JudgedProposals.joined(parts)
     if start < len(queries) and not rows.is_true.any():
         raise DataError(

@@ -87,7 +87,7 @@ def score_neighbourhoods(
     scores = model.score_neighbourhoods(
         hoods.edges.to(device),
         hoods.offset_B1.to(device),
-        RelationStates(relations.state_URQ, relations.which_B.to(device)),
+        relations._replace(which_B=relations.which_B.to(device)),
         inside.to(device),
         relation_B.to(device),
     )
