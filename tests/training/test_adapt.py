@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gamma_kg import KnowledgeGraph
-from gamma_kg.errors import DataError
+from gamma_kg.errors import CheckpointError, DataError
 from gamma_kg.graph.sampling import TrainingGraph
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.predicting.gamma import Gamma
@@ -55,6 +55,12 @@ def test_no_fact_is_hidden_that_was_the_only_link_between_its_ends() -> None:
     parts = hide_twice(np.array([*rings, *tree]), 500, 1, np.random.default_rng(0))
     hidden = {tuple(row) for part in (parts.watched, parts.judged) for row in part.tolist()}
     assert len(hidden) == 60 and hidden <= {*rings}
+
+
+def test_an_ensemble_is_not_adapted(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="name one of its models"):
+        adapt(Gamma.from_pretrained("ensemble"), kg, steps=1, folder=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_model_that_learns_the_graph_is_kept_and_remembers_it(

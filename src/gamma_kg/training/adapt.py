@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from gamma_kg.data.benchmark import Split
-from gamma_kg.errors import DataError
+from gamma_kg.errors import CheckpointError, DataError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.linked import linked_without
 from gamma_kg.graph.sampling import IntArray, TrainingGraph
 from gamma_kg.io.atomic import write_text
 from gamma_kg.nn.checkpoint import load_checkpoint, save_checkpoint
+from gamma_kg.nn.ensemble import GammaEnsemble
 from gamma_kg.nn.provenance import in_short
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.home import describe_home
@@ -137,6 +138,8 @@ def adapt(
 
     `steps` instead of `minutes` bounds training by what is done, not by the clock: the result can be made again.
     """
+    if isinstance(gamma.model, GammaEnsemble):
+        raise CheckpointError("an ensemble of models can't be adapted as one: name one of its models")
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="gamma-adapt-") as place:
             return _adapt(gamma, kg, RunFolder(place), False, minutes, steps, name, seed, watch, config, keep=False)
