@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,9 +74,13 @@ class Server:
         text = Path(f"/proc/{self._process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1024  # type: ignore[index]
 
-    def end(self) -> int:
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Ends the process, also where the measurement failed; it must end in order."""
         self._process.send_signal(signal.SIGTERM)
-        return self._process.wait(120)
+        assert self._process.wait(120) == 0
 
 
 def write_questions(server: Server, graph: str, path: Path, count: int) -> None:
@@ -139,7 +144,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0, help="Of one run; the servers take turns.")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--callers", type=int, nargs="+", default=[1, 8, 64])
-    parser.add_argument("--batches", type=int, nargs="+", default=[64, 1])
+    parser.add_argument("--batches", type=int, nargs="+", default=[32, 1])
     parser.add_argument("--soak", type=int, default=0, help="Instead: so many requests of 64 callers, for the memory.")
     parser.add_argument("--distinct", type=int, default=5000, help="Different questions that callers choose from.")
     parser.add_argument("--options", default="", help="Further options of gamma serve.")
@@ -150,18 +155,19 @@ def main() -> None:
         questions, script = Path(folder) / "questions.jsonl", Path(folder) / "ask.lua"
         options = ["--queue", "1024", "--seconds", "120", *shlex.split(given.options)]
         batches = given.batches[:1] if given.soak else given.batches
-        servers = {batch: Server(given.graph, ["--batch", str(batch), *options]) for batch in batches}
-        for server in servers.values():
-            graph = server.get("/v1/graphs")["graphs"][0]["id"]  # type: ignore[index]
-            write_questions(server, graph, questions, given.distinct)
-            script.write_text(SCRIPT % (questions, f"/v1/graphs/{graph}/predict"))
-            warm_up(server, graph, questions)
-        if given.soak:
-            soak(next(iter(servers.values())), script, given.soak, given.seconds)
-        else:
-            compare(servers, script, given.callers, given.rounds, given.seconds)
-        for server in servers.values():
-            assert server.end() == 0
+        with ExitStack() as ending:
+            servers = {
+                batch: ending.enter_context(Server(given.graph, ["--batch", str(batch), *options])) for batch in batches
+            }
+            for server in servers.values():
+                graph = server.get("/v1/graphs")["graphs"][0]["id"]  # type: ignore[index]
+                write_questions(server, graph, questions, given.distinct)
+                script.write_text(SCRIPT % (questions, f"/v1/graphs/{graph}/predict"))
+                warm_up(server, graph, questions)
+            if given.soak:
+                soak(next(iter(servers.values())), script, given.soak, given.seconds)
+            else:
+                compare(servers, script, given.callers, given.rounds, given.seconds)
 
 
 def compare(servers: dict[int, Server], script: Path, callers: list[int], rounds: int, seconds: float) -> None:

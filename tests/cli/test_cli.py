@@ -1,6 +1,5 @@
 """The command line as a user meets it: tables or JSON on stdout, errors in one line on stderr with exit code 2."""
 
-import inspect
 import json
 import warnings
 from pathlib import Path
@@ -10,8 +9,6 @@ import torch
 
 from gamma_kg import Gamma
 from gamma_kg.cli import main
-from gamma_kg.cli.reading import Reading
-from gamma_kg.data.options import FORMATS
 from gamma_kg.errors import DataError
 
 
@@ -183,8 +180,3 @@ def test_a_gpu_that_is_not_there_is_one_line_and_exit_code_2(run: Run, facts: Pa
     assert (code, out) == (2, "") and "gamma: device 'cuda' was asked for, but torch finds 0 GPUs here" in err
     answers = [run(*asked, "--json", "--device", device)[:2] for device in ("cpu", "auto")]
     assert answers[0] == answers[1] and answers[0][0] == 0
-
-
-def test_the_help_of_format_names_every_format() -> None:
-    (option,) = inspect.signature(Reading, eval_str=True).parameters["format"].annotation.__metadata__
-    assert tuple(option.help.partition(";")[0].split()) == FORMATS

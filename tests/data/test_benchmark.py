@@ -235,9 +235,3 @@ def test_missing_pykeen_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pykeen", None)
     with pytest.raises(DataError, match=r"pip install 'gamma-kg\[pykeen\]'"):
         load_benchmark("pykeen:Nations")
-
-
-@pytest.mark.parametrize(("name", "said"), [("nl-10O", r"; did you mean .*\? `gamma"), ("xyzzy", r"'xyzzy'; `gamma")])
-def test_an_unknown_set_leads_to_the_list_of_all(name: str, said: str) -> None:
-    with pytest.raises(DataError, match=f"no benchmark is named .*{said} datasets` lists all"):
-        dataset(name)

@@ -18,7 +18,7 @@ from gamma_kg.explain.asked import Asked, Neighbourhood, Standing
 from gamma_kg.explain.beam import best_walks
 from gamma_kg.explain.deciding import Decision, deciding_facts
 from gamma_kg.explain.gradients import edge_gradients
-from gamma_kg.explain.neighbourhood_picture import FactGroup, draw_neighbourhood
+from gamma_kg.explain.neighbourhood_picture import FactGroup, draw_narrow_neighbourhood, draw_neighbourhood
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.nn.config import GammaConfig
@@ -282,12 +282,13 @@ def test_without_a_fact_the_answer_is_explained_as_if_it_were_gone(family: Knowl
     assert after.score != before.score
 
 
-def test_a_neighbourhood_is_drawn_with_hostile_names_as_text() -> None:
+@pytest.mark.parametrize("draw", [draw_neighbourhood, draw_narrow_neighbourhood])
+def test_a_neighbourhood_is_drawn_with_hostile_names_as_text(draw: Callable[..., str]) -> None:
     groups = [
         FactGroup("<script>", True, 3, ("a'b\"c", "x\x00\ud800y")),
         FactGroup("points at", False, 12, tuple("abc")),
     ]
-    picture = draw_neighbourhood("</svg><b>", groups, link=lambda name: f"?name={name}&x='")
+    picture = draw("</svg><b>", groups, link=lambda name: f"?name={name}&x='")
     root = ElementTree.fromstring(picture)
     words = " ".join(root.itertext())
     assert "</svg><b>" in words and "<script>" in words and "and 9 more" in words

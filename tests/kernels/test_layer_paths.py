@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from odd_graphs import BILINEAR, GRAPHS, THREADED, assert_alike
@@ -136,6 +137,26 @@ def test_layers_in_one_call_equal_one_call_each(count: int, begins: str) -> None
         case.starts, case.boundary = first.starts, first.boundary
         x = case.fused(x, case.relation * (i + 1), which)
     assert x is not None and torch.equal(found, x)
+
+
+@pytest.mark.parametrize("begins", ["initial states", "given states"])
+@torch.no_grad()
+def test_more_queries_than_a_cache_holds_give_what_each_gives_alone(begins: str) -> None:
+    node = np.arange(9000)  # two states of all nodes are larger than the cache of a thread
+    edges = Edges.of_triples(np.stack([node, node % 2, (7 * node + 1) % 9000], axis=1), 9000, 2)
+    cases = [Case(edges, (5, 2, 64), "complex", torch.float32) for _ in range(3)]
+    for case in cases:
+        case.layer.linear.weight.normal_(0, 0.2)
+    first, which = cases[0], torch.tensor([1, 0, 0, 1, 1])
+
+    def through(queries: slice) -> Tensor:
+        x = None if begins == "initial states" else first.x[queries]
+        outs = [torch.empty_like(first.x[queries]) for _ in range(3)]
+        jobs = [LayerJob(case.relation, case.weights, out) for case, out in zip(cases, outs, strict=True)]
+        return layers_forward(edges, x, jobs, which[queries], first.starts[queries], first.boundary[queries])
+
+    together = through(slice(0, 5))
+    assert torch.equal(together, torch.cat([through(slice(b, b + 1)) for b in range(5)]))
 
 
 def test_states_need_not_be_dense() -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from gamma_kg.nn import local_answers
-from gamma_kg.nn.answers import Answers, WholeAnswers
+from gamma_kg.nn.answers import Answers, WholeAnswers, log_totals
 from gamma_kg.nn.local_answers import Background, LocalAnswers
 
 N, K = 60, 2
@@ -78,3 +78,12 @@ def test_no_candidate_is_left_where_all_are_known() -> None:
 def test_answers_say_what_they_were_computed_on() -> None:
     near, whole = near_and_whole(0, True)
     assert (near.local, near.is_sampled, whole.local, whole.is_sampled) == (500, True, None, False)
+
+
+def test_totals_have_the_same_bits_for_a_row_alone_and_among_others() -> None:
+    score_QN = torch.randn(9, 1003, generator=torch.Generator().manual_seed(0)) * 4
+    score_QN[3, ::2], score_QN[5] = -math.inf, -math.inf
+    together = log_totals(score_QN)
+    assert together == [log_totals(row[None])[0] for row in score_QN]
+    assert together == pytest.approx(score_QN.double().logsumexp(1).tolist(), abs=1e-12)
+    assert together[5] == -math.inf and log_totals(torch.empty(1, 0)) == [-math.inf]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg.machine import meanwhile
 from gamma_kg.predicting.prediction import Prediction
 from gamma_kg.serve.batching import ModelThread, QueueFullError
 from gamma_kg.serve.service import Service, TimeLimitError, Wanted
@@ -57,6 +58,35 @@ def test_questions_with_the_same_key_share_a_batch_and_others_do_not(held: tuple
     answers = asyncio.run(callers())
     assert work.batches == [[0], [1, 2, 4, 5], [3]]
     assert answers[0] == ("a", 0, 1) and answers[3] == ("b", 3, 1) and answers[4] == ("a", 4, 4)
+
+
+def test_answers_are_handed_over_when_the_engine_computes_the_next_ones() -> None:
+    handed, computing, go = threading.Event(), threading.Event(), threading.Event()
+
+    def answer(key: Any, items: Sequence[Any]) -> list[Any]:
+        if items == ["second"]:
+            before = handed.is_set()
+            meanwhile.run()  # as the engine does
+            computing.set()
+            go.wait(10)
+            return [before]
+        computing.wait(0.05)  # until the second question waits
+        return list(items)
+
+    async def callers() -> None:
+        first = asyncio.create_task(thread.ask("a", "first"))
+        first.add_done_callback(lambda _: handed.set())
+        await asyncio.sleep(0.01)
+        second = asyncio.create_task(thread.ask("b", "second"))
+        assert await first == "first"
+        assert computing.wait(10) and not second.done()  # the first answer is there while the second is computed
+        go.set()
+        assert await second is False  # and was not handed over before that began
+        assert await thread.ask("c", "alone") == "alone"  # with nobody after it, it is handed over at once
+
+    thread = ModelThread(answer, Turn(), size=1, wait_seconds=0, queue=6)
+    asyncio.run(callers())
+    thread.stop()
 
 
 def test_a_full_queue_refuses_and_an_abandoned_question_is_not_answered(held: tuple[Held, ModelThread]) -> None:

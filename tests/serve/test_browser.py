@@ -62,7 +62,7 @@ def test_search_completes_names_by_keyboard_and_shows_the_entity(page: Any) -> N
     page.keyboard.press("Enter")
     page.wait_for_url("**/entity?name=Kenya")
     assert page.inner_text("h1") == "Kenya" and page.locator(".tag").count() > 0
-    picture = page.locator(".picture svg")
+    picture = page.locator(".picture svg:visible")
     assert "Nairobi" in picture.inner_html() and picture.locator("a").count() > 5
     page.click(".picture a[aria-label='Nairobi'] >> nth=0")
     page.wait_for_url("**/entity?name=Nairobi")
@@ -314,6 +314,10 @@ def test_a_phone_shows_every_page_without_scrolling_sideways(chromium: Any, addr
     for path in PAGES:
         tab.goto(path)
         assert tab.evaluate("document.documentElement.scrollWidth") <= 375, path
+    tab.goto("/g/demo/entity?name=Kenya")
+    picture = tab.locator(".picture:visible")  # drawn for a phone: nothing of it lies outside
+    assert picture.count() == 1 and "Nairobi" in picture.inner_text()
+    assert picture.evaluate("(one) => one.scrollWidth - one.clientWidth") <= 0
     context.close()
 
 

@@ -18,6 +18,12 @@ def test_a_misspelt_name_is_answered_with_links_that_ask_the_repaired_question(c
     assert 'href="/g/family/ask?head=Ann&amp;relation=mother+of"' in page.text
 
 
+def test_an_entity_that_is_not_there_is_answered_with_names_that_resemble_it(client: TestClient) -> None:
+    page = client.get("/g/family/entity", params={"name": "Anne<b>"}, headers=PAGE)
+    assert page.status_code == 404 and "no entity is named &#39;Anne&lt;b&gt;&#39;" in page.text
+    assert 'href="/g/family/entity?name=Ann"' in client.get("/g/family/entity?name=Anne", headers=PAGE).text
+
+
 def test_a_file_that_is_no_graph_is_refused_beside_the_form(client: TestClient) -> None:
     page = client.post("/graphs", files={"file": ("facts.tsv", b"one column only")}, headers=PAGE)
     assert page.status_code == 400 and 'class="complaint"' in page.text and 'type="file"' in page.text

@@ -31,7 +31,7 @@ class Reading:
     ] = None
     format: Annotated[
         str | None,
-        typer.Option(help="tsv csv txt parquet jsonl nt nq ttl trig rdf jsonld n3 obo; else by the file's ending."),
+        typer.Option(help="tsv csv txt parquet jsonl nt nq ttl trig rdf jsonld n3; else by the file's ending."),
     ] = None
     header: Annotated[
         bool | None,

@@ -89,7 +89,7 @@ def dataset(name: str) -> Dataset:
     found = by_folded.get(name.casefold())
     if found is None:
         hint = did_you_mean(name, [*known, *(entry.name for entry in known.values())])
-        raise DataError(f"no benchmark is named {name!r}{hint or ';'} `gamma datasets` lists all {len(known)}")
+        raise DataError(f"no benchmark is named {name!r}{hint} `gamma datasets` lists all {len(known)}")
     return found
 
 

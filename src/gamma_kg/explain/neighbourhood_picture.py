@@ -18,6 +18,7 @@ from gamma_kg.drawing.svg import (
     RULE,
     document,
     escape,
+    line,
     linked,
     painted,
     rect,
@@ -27,6 +28,7 @@ from gamma_kg.drawing.svg import (
 
 NAME_LETTERS, RELATION_LETTERS = 26, 24
 ROW, PADDING, GAP, ARM, MARGIN = 22, 9, 14, 190, 16
+SHORT_ARM = 34  # of a narrow picture
 MAX_PANELS = 9  # a side
 
 
@@ -53,20 +55,16 @@ def draw_neighbourhood(name: str, groups: Sequence[FactGroup], link: Callable[[s
     centre_width = max(text_width(one, 13) for one in centre) + 26
     centre_x = MARGIN + (left_width + ARM if left else 0.0)
     middle = MARGIN + max(*heights, 60.0) / 2
-    parts: list[str] = []
+    parts, labels = [], []  # what is written comes last: no arrow goes through it
     for side, height, is_right in ((left, heights[0], False), (right, heights[1], True)):
         y = middle - height / 2
         for panel in side:
             x = centre_x + centre_width + ARM if is_right else MARGIN + left_width - panel.width
             anchor = centre_x + centre_width if is_right else centre_x
             parts.append(panel.arrow(x, y, anchor, middle, is_right, name, colours[panel.group.relation]))
-            parts.append(panel.draw(x, y, link))
+            labels += [panel.label(x, y, is_right), panel.draw(x, y, link)]
             y += panel.height + GAP
-    tall = 16 * len(centre) + 14
-    parts.append(rect(centre_x, middle - tall / 2, centre_width, tall, fill=HEAD, tip=name, radius=8))
-    for number, one in enumerate(centre):
-        y = middle - tall / 2 + 19 + 16 * number
-        parts.append(text(centre_x + centre_width / 2, y, one, anchor="middle", size=13, colour=PAPER, bold=True))
+    parts += [*labels, _centre(name, centre_x, middle - _tall(centre) / 2, centre_width)]
     width = centre_x + centre_width + (ARM + right_width if right else 0.0) + MARGIN
     height = 2 * (middle - MARGIN) + 2 * MARGIN
     hidden = sum(len(side) - len(few) for side, few in zip(sides, shown, strict=True))
@@ -74,6 +72,45 @@ def draw_neighbourhood(name: str, groups: Sequence[FactGroup], link: Callable[[s
         parts.append(text(MARGIN, height + 6, f"and {hidden} more relations", colour=QUIET))
         height += 16
     return document(max(width, 320), height, f"Neighbours of {name}", parts, background=PAPER)
+
+
+def draw_narrow_neighbourhood(name: str, groups: Sequence[FactGroup], link: Callable[[str], str] | None = None) -> str:
+    """The same for a phone: the entity on top, its relations one under the other."""
+    shown = sorted(groups, key=lambda g: (not g.is_head, -g.count))[: 2 * MAX_PANELS]
+    relations = dict.fromkeys(group.relation for group in groups)
+    colours = {relation: PALETTE[number % len(PALETTE)] for number, relation in enumerate(relations)}
+    centre = wrapped(name, NAME_LETTERS)
+    centre_width = max(text_width(one, 13) for one in centre) + 26
+    trunk, x = MARGIN + 18, MARGIN + 18 + SHORT_ARM
+    width, y = MARGIN + centre_width, MARGIN + _tall(centre) + GAP
+    parts, ends = [], y
+    for group in shown:
+        panel, written = _Panel(group), wrapped(group.relation, NAME_LETTERS)
+        for one in written:
+            parts.append(text(x, y + 12, one, bold=True))
+            y += 16
+        parts += [panel.branch(trunk, x, y + 2, name, colours[group.relation]), panel.draw(x, y + 2, link)]
+        ends, y = y + 2 + panel.height / 2, y + 2 + panel.height + GAP
+        width = max(width, x + panel.width, x + max(text_width(one) for one in written))
+    if len(groups) > len(shown):
+        parts.append(text(x, y + 6, f"and {len(groups) - len(shown)} more relations", colour=QUIET))
+        y += 20
+    parts.insert(0, line(trunk, MARGIN, trunk, ends, kind="g-line"))
+    parts.append(_centre(name, MARGIN, MARGIN, centre_width))
+    return document(max(width + MARGIN, 320), y, f"Neighbours of {name}", parts, background=PAPER)
+
+
+def _tall(lines: Sequence[str]) -> float:
+    return 16 * len(lines) + 14
+
+
+def _centre(name: str, x: float, y: float, width: float) -> str:
+    """The entity itself, in a box that begins at (x, y)."""
+    lines = wrapped(name, NAME_LETTERS)
+    parts = [rect(x, y, width, _tall(lines), fill=HEAD, tip=name, radius=8)]
+    for number, one in enumerate(lines):
+        parts.append(text(x + width / 2, y + 19 + 16 * number, one, anchor="middle", size=13, colour=PAPER, bold=True))
+    return "".join(parts)
 
 
 class _Panel:
@@ -114,16 +151,28 @@ class _Panel:
             f"M{start[0]:.1f},{start[1]:.1f} C{start[0] + bend:.1f},{start[1]:.1f} "
             f"{end[0] - bend:.1f},{end[1]:.1f} {end[0]:.1f},{end[1]:.1f}"
         )
+        return self._drawn(curve, f"M{tip_x:.1f},{tip_y:.1f} l-9,-5 l0,10 Z", is_right, name, colour)
+
+    def branch(self, trunk_x: float, x: float, y: float, name: str, colour: str) -> str:
+        """The arrow of a narrow picture: straight, between the trunk below the entity and the panel."""
+        own_y, is_head = y + self.height / 2, self.group.is_head
+        tip = f"M{x:.1f},{own_y:.1f} l-9,-5 l0,10 Z" if is_head else f"M{trunk_x:.1f},{own_y:.1f} l9,-5 l0,10 Z"
+        return self._drawn(f"M{trunk_x:.1f},{own_y:.1f} H{x:.1f}", tip, is_head, name, colour)
+
+    def label(self, x: float, y: float, is_right: bool) -> str:
+        """The relation, beside the panel's end of its arrow."""
         written = wrapped(self.group.relation, RELATION_LETTERS)
-        label_x, anchor_at = (side_x - 12, "end") if is_right else (side_x + 12, "start")
-        first = own_y - 7 - 13 * (len(written) - 1)
+        label_x, anchor_at = (x - 12, "end") if is_right else (x + self.width + 12, "start")
+        first = y + self.height / 2 - 7 - 13 * (len(written) - 1)
         label = "".join(text(label_x, first + 13 * i, one, anchor=anchor_at) for i, one in enumerate(written))
         rim = f'paint-order="stroke"{painted(PAPER, "g-rim", "stroke")} stroke-width="4" stroke-linejoin="round"'
-        ends = (name, "…") if is_right else ("…", name)
+        return f"<g {rim}>{label}</g>"
+
+    def _drawn(self, line: str, tip: str, is_head: bool, name: str, colour: str) -> str:
+        ends = (name, "…") if is_head else ("…", name)
         fact = f"({ends[0]}, {self.group.relation}, {ends[1]}): {self.group.count:,} facts"
-        tip = f"M{tip_x:.1f},{tip_y:.1f} l-9,-5 l0,10 Z"
         return (
             f'<g class="g-arrow"><title>{escape(fact)}</title>'
-            f'<path d="{curve}" fill="none"{painted(colour, "g-stroke", "stroke")} stroke-width="1.6"/>'
-            f'<path d="{tip}"{painted(colour, "g-fill")}/><g {rim}>{label}</g></g>'
+            f'<path d="{line}" fill="none"{painted(colour, "g-stroke", "stroke")} stroke-width="1.6"/>'
+            f'<path d="{tip}"{painted(colour, "g-fill")}/></g>'
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -108,4 +109,14 @@ def _best(score_N: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _log_total(score_N: Tensor) -> float:
-    return float(score_N.double().logsumexp(0))
+    return log_totals(score_N[None])[0]
+
+
+def log_totals(score_QN: Tensor) -> list[float]:
+    """log Σ exp of every row: the same bits for a row alone and among others, whatever the number of threads."""
+    score = score_QN.double().numpy()
+    top = score.max(axis=1, initial=-np.inf)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(score - shift[:, None]).sum(axis=1)) + shift
+    return [float(one) for one in total]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,7 @@ from torch import Tensor
 from gamma_kg.graph.inverse import direct_of
 from gamma_kg.nn.answers import Answers
 from gamma_kg.predicting.calibration import Calibration
+from gamma_kg.predicting.inference import Ranked
 from gamma_kg.predicting.odds import FactOdds
 from gamma_kg.predicting.prediction import Prediction, Query
 
@@ -46,26 +48,25 @@ class Candidate:
 
 
 def best_candidates(
-    answers: Answers, branch_names: Sequence[str], top_k: int, without: Tensor, held: Tensor | None = None
+    ranked: Ranked, answers: Answers, branch_names: Sequence[str], without: Tensor, held: Tensor | None = None
 ) -> list[Candidate]:
     """The best, less those in `without`; their probability is their share of exp(score) among all that are left.
 
     What the graph has `held` all along takes no share from the others, so that a fact has one probability, shown
     beside known ones or alone; a known one has the share that it would have if it alone were not known.
     """
-    index, best, log_total = answers.ranked(top_k, without)
-    score, total = best.double(), torch.tensor(log_total, dtype=torch.double)
+    # In plain Python: for so few numbers the calls of a library would be most of the work.
+    total, is_held = ranked.log_total, frozenset[int]()
     if held is not None and len(held):
-        total = torch.tensor(answers.log_total(torch.cat((without, held))), dtype=torch.double)
-        total = torch.where(torch.isin(index, held), torch.logaddexp(score, total), total)
-    share = (score - total).exp()
-    weight_IK = answers.weights(index)
+        total, is_held = answers.log_total(torch.cat((without, held))), frozenset(held.tolist())
     even = [1 / max(len(branch_names), 1)] * len(branch_names)
-    weights = [even] * len(index) if weight_IK is None else weight_IK.tolist()
-    found = [
-        Candidate(i, value, p, dict(zip(branch_names, own, strict=True)), answers.local, answers.is_sampled)
-        for i, value, p, own in zip(index.tolist(), best.tolist(), share.tolist(), weights, strict=True)
-    ]
+    weights = [even] * len(ranked.entity) if ranked.weight is None else ranked.weight
+    local, is_sampled = answers.local, answers.is_sampled
+    found = []
+    for i, score, own in zip(ranked.entity, ranked.score, weights, strict=True):
+        of = float(np.logaddexp(score, total)) if i in is_held else total
+        by_branch = dict(zip(branch_names, own, strict=True))
+        found.append(Candidate(i, score, math.exp(score - of), by_branch, local, is_sampled))
     return found if held is None else _likeliest_first(found)
 
 

@@ -5,6 +5,7 @@ B queries of a batch, N entities, K branches, Q queries asked for.
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from collections import OrderedDict
@@ -24,12 +25,28 @@ from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.kernels.prepared import PreparedEdges
 from gamma_kg.machine.memory import budget
-from gamma_kg.nn.answers import Answers, WholeAnswers
+from gamma_kg.nn.answers import Answers, WholeAnswers, log_totals
 from gamma_kg.nn.model import GammaModel, RelationStates, Scores
 
 # State tensors (N·D) alive at once while the last branch runs: its input, aggregate, two products and the output;
 # the finished states of the other branches come on top.
 LAYER_STATES = 5
+
+
+class Ranked(NamedTuple):
+    """The best candidates of a query, best first."""
+
+    entity: list[int]
+    score: list[float]
+    weight: list[list[float]] | None  # of the branches; None where the model has none
+    log_total: float  # log Σ exp(score) over all candidates
+
+
+def ranked_of(answers: Answers, count: int, without: Tensor) -> Ranked:
+    """The best candidates of one query, less the entities `without`."""
+    entity, score, log_total = answers.ranked(count, without)
+    weight_nK = answers.weights(entity)
+    return Ranked(entity.tolist(), score.tolist(), None if weight_nK is None else weight_nK.tolist(), log_total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +79,12 @@ class ScoreBatch:
             return self.found[row]
         score_BN, weight_BNK = self.found
         return WholeAnswers(score_BN[row].cpu(), None if weight_BNK is None else weight_BNK[row].cpu())
+
+    def ranked(self, rows: Sequence[int], count: int, without: Sequence[Tensor]) -> list[Ranked]:
+        """The best candidates of some queries, less the entities `without` of each."""
+        if isinstance(self.found, Scores):
+            return _ranked_whole(self.found, rows, count, without)
+        return [ranked_of(self.found[row], count, own) for row, own in zip(rows, without, strict=True)]
 
 
 class _Kept(NamedTuple):
@@ -275,3 +298,21 @@ def _by_entity(scores: Scores, edges: PreparedEdges) -> Scores:
     """Scores of a prepared graph, in the order of the entities."""
     weight_BNK = scores.weight_BCK
     return Scores(edges.by_node(scores.score_BC), None if weight_BNK is None else edges.by_node(weight_BNK))
+
+
+def _ranked_whole(scores: Scores, rows: Sequence[int], count: int, without: Sequence[Tensor]) -> list[Ranked]:
+    """All queries in a few passes, each of which treats a row as if it were alone."""
+    row_Q = torch.tensor(rows, dtype=torch.long)
+    score_QN = scores.score_BC[row_Q].cpu()
+    number = torch.repeat_interleave(torch.arange(len(rows)), torch.tensor([len(ids) for ids in without]))
+    score_QN[number, torch.cat([*without, row_Q[:0]])] = -torch.inf
+    best_Qn, entity_Qn = score_QN.topk(min(count, score_QN.shape[1]), dim=1)
+    weight = None if scores.weight_BCK is None else scores.weight_BCK[row_Q[:, None], entity_Qn].cpu().tolist()
+    found = []
+    for q, (entity, score, log_total) in enumerate(
+        zip(entity_Qn.tolist(), best_Qn.tolist(), log_totals(score_QN), strict=True)
+    ):
+        are_candidates = score.index(-math.inf) if score and score[-1] == -math.inf else len(score)
+        own = None if weight is None else weight[q][:are_candidates]
+        found.append(Ranked(entity[:are_candidates], score[:are_candidates], own, log_total))
+    return found

@@ -141,15 +141,21 @@ class Predictor(ABC):
         rules = rules_of(kg) if how.rules else None
         for batch in self.score_batches(kg, source_Q, relation_Q, how.memory, how.local):
             asked = [wanted[q] for q in batch.query.tolist()]
-            answers = [batch.answers(row) for row in batch.row.tolist()]
+            rows = batch.row.tolist()
+            answers = [batch.answers(row) for row in rows]
             known = [kg.answers(source, relation) for _, source, relation in asked]
-            best = []
-            for (_, source, relation), own, held in zip(asked, answers, known, strict=True):
-                without = held[:0] if how.include_known else held
-                if rules is not None:
-                    without = torch.cat((without, rules.without(source, relation, best=best_of(own, held))))
-                shown = held if how.include_known else None
-                best.append(best_candidates(own, self.branch_names, how.top_k, without, shown))
+            without = [held[:0] for held in known] if how.include_known else known
+            if rules is not None:
+                without = [
+                    torch.cat((ids, rules.without(source, relation, best=best_of(own, held))))
+                    for (_, source, relation), own, held, ids in zip(asked, answers, known, without, strict=True)
+                ]
+            shown = known if how.include_known else [None] * len(known)
+            ranked = batch.ranked(rows, how.top_k, without)
+            best = [
+                best_candidates(one, own, self.branch_names, ids, held)
+                for one, own, ids, held in zip(ranked, answers, without, shown, strict=True)
+            ]
             if calibration is not None and odds is not None:
                 best = calibrated(calibration, odds, [query[1:] for query in asked], answers, best)
             for (position, source, relation), held, found in zip(asked, known, best, strict=True):

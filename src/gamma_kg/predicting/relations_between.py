@@ -19,6 +19,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.nn.answers import WholeAnswers
 from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.candidates import best_candidates
+from gamma_kg.predicting.inference import ranked_of
 from gamma_kg.predicting.prediction import Prediction
 from gamma_kg.rules import rules_of
 
@@ -56,7 +57,8 @@ def relations_between(
     is_known_R = torch.tensor([bool((kg.answers(source, r) == answer).any()) for r in range(num)])
     known = is_known_R.nonzero()[:, 0]
     without, held = (known[:0], known) if how.include_known else (known, None)
-    found = best_candidates(WholeAnswers(score_R, weight_RK), branch_names, how.top_k, without, held)
+    whole = WholeAnswers(score_R, weight_RK)
+    found = best_candidates(ranked_of(whole, how.top_k, without), whole, branch_names, without, held)
     if calibration is not None:
         odds_R = odds_Q.reshape(2, num).mean(0)
         found = [

@@ -2,6 +2,8 @@
 
 A question waits for company only if the batch before it had some: who asks alone never waits. Questions with the
 same `key` (graph and options) can share a batch; the answers are those of asking alone, bit for bit.
+
+Answers are written to their callers, and new questions read, while the engine computes the next batch.
 """
 
 from __future__ import annotations
@@ -11,9 +13,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gamma_kg.errors import GammaError
+from gamma_kg.machine import meanwhile
 from gamma_kg.serve.turn import Turn
 
 
@@ -51,7 +55,7 @@ class ModelThread:
         self._waiting: deque[_Waiting] = deque()
         self._condition = threading.Condition()
         self._is_stopping = False
-        self._had_company = False
+        self._last = 0  # questions in the last batch
         self.batches, self.questions = 0, 0
         self._thread = threading.Thread(target=self._run, name="gamma-model", daemon=True)
         self._thread.start()
@@ -92,7 +96,9 @@ class ModelThread:
             self.batches += 1
             self.questions += len(batch)
             if batch[0].key is not None:
-                self._had_company = len(batch) > 1
+                self._last = len(batch)
+            if batch[0].key is None or self._turn.is_taken:  # when it will come to the engine is not known
+                meanwhile.run()
             outcomes: Sequence[Any]
             try:
                 with self._turn.of_a_person():
@@ -102,21 +108,24 @@ class ModelThread:
                         outcomes = self._answer(batch[0].key, [waiting.item for waiting in batch])
             except Exception as error:
                 outcomes = [error] * len(batch)
-            _deliver(batch, outcomes)
+            meanwhile.run()  # where nothing was computed by the engine
+            meanwhile.put(partial(_deliver, batch, outcomes))
 
     def _next(self) -> list[_Waiting]:
         """The oldest that waits, with all that can be answered with it; empty at the end."""
-        with self._condition:
-            while True:
+        while True:
+            with self._condition:
+                if batch := self._take():
+                    return batch
+            meanwhile.run()  # nobody waits for the engine, so the last answers wait for nothing
+            with self._condition:
                 self._condition.wait_for(lambda: self._waiting or self._is_stopping)
                 if not self._waiting:
                     return []
-                if self._waiting[0].key is not None and self._had_company:
+                if self._waiting[0].key is not None and self._last > 1:
                     self._condition.wait_for(
                         lambda: len(self._waiting) >= self._size or self._is_stopping, timeout=self._wait_seconds
                     )
-                if batch := self._take():
-                    return batch
 
     def _take(self) -> list[_Waiting]:
         batch: list[_Waiting] = []

@@ -19,6 +19,10 @@ class Turn:
         self._is_taken = False
         self._people = 0
 
+    @property
+    def is_taken(self) -> bool:
+        return self._is_taken
+
     @contextmanager
     def of_a_person(self) -> Iterator[None]:
         with self._condition:

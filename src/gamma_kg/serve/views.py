@@ -91,5 +91,5 @@ def proposals(graph: HostedGraph, job: Job) -> list[schemas.Proposal]:
 def _message(job: Job) -> str | None:
     if isinstance(job.result, Completion):
         r = job.result
-        return f"{len(r.facts):,} facts; {r.queries_asked:,} of {r.queries_in_all:,} promising queries asked"
+        return f"{len(r.facts):,} facts found; {r.queries_asked:,} of {r.queries_in_all:,} promising questions asked"
     return job.result if isinstance(job.result, str) else None

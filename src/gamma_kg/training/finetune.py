@@ -21,9 +21,8 @@ from gamma_kg.nn.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from gamma_kg.nn.provenance import in_short
 from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
-from gamma_kg.training.counters import Outcome
 from gamma_kg.training.judgement import Verdict, judge
-from gamma_kg.training.loop import Trainer
+from gamma_kg.training.loop import Outcome, Trainer
 from gamma_kg.training.recipes import one_graph_phase
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.run_record import run_record

@@ -9,11 +9,13 @@ import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from gamma_kg.errors import ConfigError
 from gamma_kg.graph.sampling import RuleWorlds, TrainingGraph
 from gamma_kg.kernels.native import retain_freed_memory
 from gamma_kg.machine.device import choose_device
@@ -22,19 +24,45 @@ from gamma_kg.nn.checkpoint import save_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.batch import Batch
 from gamma_kg.training.config import TrainConfig
-from gamma_kg.training.counters import Counters, Outcome
 from gamma_kg.training.draws import BatchStream, Cursor, GraphDrawer
 from gamma_kg.training.errors import TrainingError
-from gamma_kg.training.frozen import freeze
 from gamma_kg.training.objective import batch_loss
 from gamma_kg.training.optimizer import adamw
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.schedule import phase_number, progress, rate_factor
 from gamma_kg.training.signals import stop_signals
-from gamma_kg.training.state import cursor_of, pack_state, refuse_other_data, unpack_state
 
 Validate = Callable[[GammaModel], Mapping[str, float]]
 Watch = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass
+class Counters:
+    """How far a run is; saved and restored with it."""
+
+    step: int = 0
+    batches: int = 0
+    samples: int = 0
+    seconds: float = 0.0
+    waited: float = 0.0
+    best_mrr: float = -1.0
+    best_step: int = -1
+    validations_since_best: int = 0
+    validated_at: float = 0.0
+    saved_at: float = 0.0
+    # Sums over the batches since the last line of the log.
+    loss_sum: float = 0.0
+    entropy_sum: float = 0.0
+    batches_summed: int = 0
+
+
+@dataclass
+class Outcome:
+    """How a run ended: "finished", "stopped" by a signal, or "converged" by early stopping."""
+
+    status: str
+    counters: Counters
+    validations: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Trainer:
@@ -58,7 +86,7 @@ class Trainer:
         self.device = choose_device(config.device)
         torch.manual_seed(config.seed)
         self.model = (model or GammaModel(config.gamma_config)).to(self.device).train()
-        freeze(self.model, config.frozen)
+        _freeze(self.model, config.frozen)
         self.teacher = None if teacher is None else teacher.to(self.device).eval().requires_grad_(False)
         self.average = copy.deepcopy(self.model).eval() if config.ema_decay else self.model
         self.wrapped = self.processes.wrap(self.model)
@@ -83,7 +111,7 @@ class Trainer:
         retain_freed_memory()
         state = self.folder.load_state() if resume else None
         if state is not None:
-            refuse_other_data(state, self.provenance, self.folder)
+            self._refuse_other_data(state)
         if self.processes.is_first:
             self.folder.start(self.config, resume=resume)
         if state is not None:
@@ -196,14 +224,21 @@ class Trainer:
             model = self.average if average else self.model
             path = self.folder.checkpoint_path(self.count.step, average=average)
             save_checkpoint(path, model, self._described(average))
-        state = pack_state(self.model, self.average, self.optimizer, self.count, cursors, self.provenance)
-        self.folder.save_state(state)
+        self.folder.save_state(
+            {
+                "model": self.model.state_dict(),
+                "average": self.average.state_dict(),
+                "optimizer": self.optimizer.state_dict(),
+                "counters": dict(vars(self.count)),
+                "cursors": cursors,
+                "data": self.provenance.get("data", {}),
+            }
+        )
         self.folder.drop_old(self.config.keep)
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         try:
-            self.count, cursors = unpack_state(state, self.model, self.average, self.optimizer)
-            self.cursor = cursor_of(cursors, self.processes)
+            self._take_over(state)
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             told = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             raise TrainingError(
@@ -212,6 +247,26 @@ class Trainer:
             ) from error
         if self.processes.is_first:
             self.folder.cut_log(self.count.step)
+
+    def _take_over(self, state: Mapping[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        if self.average is not self.model:
+            self.average.load_state_dict(state["average"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.count = Counters(**state["counters"])
+        cursors = [Cursor(*values) for values in state["cursors"]]
+        # With another number of processes the order of the data changes: all go on behind the draws made so far.
+        behind = Cursor(max(cursor.draw for cursor in cursors) + 1, cursors[0].phase)
+        self.cursor = cursors[self.processes.number] if self.processes.count == len(cursors) else behind
+
+    def _refuse_other_data(self, state: Mapping[str, Any]) -> None:
+        begun, given = state.get("data", {}), self.provenance.get("data", {})
+        changed = [name for name in begun if name not in given or begun[name]["sha256"] != given[name]["sha256"]]
+        if changed:
+            raise TrainingError(
+                f"{self.folder.path} was begun with other facts: {', '.join(changed)} changed since. "
+                "Put the files back, or start another run with another --out"
+            )
 
     def _described(self, average: bool) -> dict[str, Any]:
         """Provenance of a checkpoint written now."""
@@ -308,6 +363,20 @@ class Trainer:
             start=self.cursor,
             batches_done=self.count.batches,
         )
+
+
+def _freeze(model: GammaModel, parts: Sequence[str]) -> None:
+    """Parameters whose names begin with one of `parts` keep their values."""
+    names = dict(model.named_parameters())
+    for part in parts:
+        chosen = [name for name in names if f"{name}.".startswith(f"{part}.")]
+        if not chosen:
+            known = ", ".join(dict.fromkeys(name.partition(".")[0] for name in names))
+            raise ConfigError(f"frozen: this model has no part {part!r}; its parts: {known}, or deeper, as branches.0")
+        for name in chosen:
+            names[name].requires_grad_(False)
+    if not any(p.requires_grad for p in names.values()):
+        raise ConfigError(f"frozen: nothing is left to train ({', '.join(parts)})")
 
 
 def _mixed_seed(seed: int, process: int, batch: int) -> int:

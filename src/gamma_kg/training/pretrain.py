@@ -14,8 +14,7 @@ from gamma_kg.nn.model import GammaModel
 from gamma_kg.nn.provenance import in_short
 from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
-from gamma_kg.training.counters import Outcome
-from gamma_kg.training.loop import Trainer
+from gamma_kg.training.loop import Outcome, Trainer
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.run_record import run_record
 from gamma_kg.training.training_graphs import load_graphs

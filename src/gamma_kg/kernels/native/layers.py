@@ -20,6 +20,7 @@ from gamma_kg.kernels.native.edge_arrays import graph_of
 from gamma_kg.kernels.native.loading import loaded
 from gamma_kg.kernels.native.propagation import ALGEBRA_IDS, require_channels
 from gamma_kg.kernels.parameters import LayerStack, LayerWeights
+from gamma_kg.machine import meanwhile
 
 
 class LayerJob(NamedTuple):
@@ -64,6 +65,7 @@ def layers_forward(
             raise ValueError("a layer can't write its result over its states: neighbours are still to be read")
         read = written
     which = None if which_B is None else checked_ids("which", which_B, B, len(jobs[0].table_URD))
+    meanwhile.run()
     loaded().layers(
         graph_of(edges), ALGEBRA_IDS[algebra], states, which, *checked_starts(starts, B, edges.num_nodes, dtype),
         array("boundary", boundary_BD, dtype), [_arrays(job.table_URD, job.weights, dtype) for job in jobs],
@@ -88,6 +90,7 @@ def neighbourhoods_forward(
     B, dtype, algebra = len(boundary_BD), boundary_BD.dtype, stack.layers[0].algebra
     require_channels(algebra, boundary_BD.shape[1])
     which = None if stack.which_B is None else checked_ids("which", stack.which_B, B, len(stack.tables[0]))
+    meanwhile.run()
     is_sound = loaded().neighbourhoods(
         graph_of(edges), ALGEBRA_IDS[algebra], checked_offsets("offsets", offset_B1, edges.num_nodes), which,
         *checked_starts(starts, B, edges.num_nodes, dtype), array("boundary", boundary_BD, dtype),

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from gamma_kg.explain.neighbourhood_picture import draw_neighbourhood
+from gamma_kg.explain.neighbourhood_picture import draw_narrow_neighbourhood, draw_neighbourhood
 from gamma_kg.serve import views
 from gamma_kg.serve.examples import example_questions
 from gamma_kg.serve.facts import groups_of
@@ -41,22 +41,34 @@ def routes(service: Service, render: Render) -> APIRouter:
             return RedirectResponse(address(f"/g/{graph}/entity", name=q), 303)
         found = views.found_entities(hosted, q, 30)
         relations = views.found_relations(hosted, q, 10) if q.strip() else []
-        return render(request, "search.html", graph=hosted, q=q, found=found, relations=relations)
+        return render(request, "search.html", graph=hosted, q=q, found=found, relations=relations, complaint="")
 
     @pages.get("/g/{graph}/entity")
     async def entity(
         request: Request, graph: str, name: Given, offset: Annotated[int, Query(ge=0, le=10**9)] = 0
     ) -> HTMLResponse:
         hosted = service.graphs[graph]
+        if (
+            name not in hosted.kg.entities
+        ):  # an old link, or a name typed into the address: what resembles it helps most
+            similar = views.found_entities(hosted, name, 10)
+            complaint = f"no entity is named {name!r}"
+            return render(
+                request, "search.html", 404, graph=hosted, q=name, found=similar, relations=[], complaint=complaint
+            )
         card = views.entity(hosted, name, offset, FACTS_A_PAGE)
         groups = groups_of(hosted.kg, hosted.kg.entity_id(name), views.NEIGHBOURS_SHOWN)
-        picture = draw_neighbourhood(card.name, groups, link=lambda other: address(f"/g/{graph}/entity", name=other))
+        pictures = [
+            draw(card.name, groups, link=lambda other: address(f"/g/{graph}/entity", name=other))
+            for draw in (draw_neighbourhood, draw_narrow_neighbourhood)
+        ]
         return render(
             request,
             "entity.html",
             graph=hosted,
             card=card,
-            picture=inline(picture),
+            picture=inline(pictures[0]),
+            narrow_picture=inline(pictures[1]),
             page_size=FACTS_A_PAGE,
             asks=[(g.relation, g.is_head) for g in groups],
         )

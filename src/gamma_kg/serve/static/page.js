@@ -115,7 +115,7 @@ function follow(card) {
   events.addEventListener("progress", (event) => {
     const job = JSON.parse(event.data);
     card.querySelector("[data-job-state]").textContent = job.state;
-    const total = job.total ? ` of ${job.total.toLocaleString("en")} queries` : "";
+    const total = job.total ? ` of ${job.total.toLocaleString("en")} questions` : "";
     card.querySelector("[data-job-count]").textContent = job.done.toLocaleString("en") + total;
     const bar = card.querySelector("progress");
     if (bar) { bar.max = job.total || 1; bar.value = job.done; }
