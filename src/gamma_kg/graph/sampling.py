@@ -61,7 +61,7 @@ class RuleWorlds:
 
 @dataclass(frozen=True, eq=False)
 class Subgraph:
-    """A piece of a training graph with ids of its own. `hidden` are facts among its entities that were left out."""
+    """A subgraph of a training graph with ids of its own. `hidden` are facts among its entities that were left out."""
 
     triples: IntArray
     hidden: IntArray
@@ -86,17 +86,17 @@ class SubgraphOptions:
 
 
 def sample_subgraph(graph: TrainingGraph, options: SubgraphOptions, rng: np.random.Generator) -> Subgraph:
-    """A connected piece of about a log-uniformly drawn size (connected per seed), thinned out in some draws."""
+    """A connected subgraph of about a log-uniformly drawn size (connected per seed), thinned out in some draws."""
     low, high = (min(bound, graph.num_entities) for bound in options.entities)
     size = round(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
     num_seeds = int(rng.integers(options.seeds[0], options.seeds[1] + 1))
     cap = int(rng.integers(options.neighbours[0], options.neighbours[1] + 1))
     # Seeds are ends of triples, so every one has somewhere to grow.
     seeds = graph.triples[rng.integers(graph.num_triples, size=num_seeds), 0]
-    return piece_of(graph, grow(graph, seeds, size, cap, rng), options, rng)
+    return subgraph_of(graph, grow(graph, seeds, size, cap, rng), options, rng)
 
 
-def piece_of(
+def subgraph_of(
     graph: TrainingGraph, is_member: BoolArray, options: SubgraphOptions, rng: np.random.Generator
 ) -> Subgraph:
     """The facts among some entities, thinned out in some draws."""
@@ -140,7 +140,7 @@ def neighbours_of(graph: TrainingGraph, nodes: IntArray, cap: int, rng: np.rando
 
 
 def _kept(triples: IntArray, options: SubgraphOptions, rng: np.random.Generator) -> BoolArray:
-    """Which triples of the piece stay in the graph."""
+    """Which triples of the subgraph stay in the graph."""
     keep = np.ones(len(triples), dtype=bool)
     if rng.random() < options.relation_drop_chance:
         present = np.unique(triples[:, 1])

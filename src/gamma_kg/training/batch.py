@@ -46,18 +46,18 @@ class PreparedGraph:
         known = _known(triples, hidden, num_entities, num_relations)
         return cls(triples, edges, relation_graph_of_kind(edges, relation_graph), known, num_entities, num_relations)
 
-    def part(self, piece: Subgraph) -> PreparedGraph:
-        """A piece of this graph whose relations stay those of the whole, with the graph of relations that they have."""
+    def part(self, subgraph: Subgraph) -> PreparedGraph:
+        """A subgraph of this graph whose relations, and the graph of them, stay those of the whole."""
         triples, hidden = (
-            np.column_stack((facts[:, 0], piece.relation[facts[:, 1]], facts[:, 2]))
-            for facts in (piece.triples, piece.hidden)
+            np.column_stack((facts[:, 0], subgraph.relation[facts[:, 1]], facts[:, 2]))
+            for facts in (subgraph.triples, subgraph.hidden)
         )
         return replace(
             self,
             triples=triples,
-            edges=Edges.of_triples(triples, piece.num_entities, self.num_relations),
-            known=_known(triples, hidden, piece.num_entities, self.num_relations),
-            num_entities=piece.num_entities,
+            edges=Edges.of_triples(triples, subgraph.num_entities, self.num_relations),
+            known=_known(triples, hidden, subgraph.num_entities, self.num_relations),
+            num_entities=subgraph.num_entities,
         )
 
 

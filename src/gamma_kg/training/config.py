@@ -21,7 +21,7 @@ class Phase(FrozenConfig):
     share: float = Field(1.0, gt=0)
     """Length of this phase beside the others; shares need not add up to 1."""
     sampler: Literal["full", "subgraph"] = "full"
-    """Whole training graphs, or connected pieces of them."""
+    """Whole training graphs, or connected subgraphs of them."""
     batch_size: int = Field(64, ge=1)
     """Queries of a batch in one process; half ask for tails, half for heads."""
     batches_per_draw: int = Field(1, ge=1)
@@ -33,11 +33,11 @@ class Phase(FrozenConfig):
     graph_weights: tuple[float, ...] | None = None
     """How often each training graph is drawn; in proportion to their triples when None."""
     walk_chance: float = Field(0.0, ge=0, le=1)
-    """Share of the pieces that grow as the neighbourhoods of local answers do, around the entities asked about."""
+    """Share of the subgraphs that grow as the neighbourhoods of local answers do, around the entities asked about."""
     walk_triples: tuple[int, int] = (2000, 20_000)
     """Bounds of the facts of such a neighbourhood; drawn log-uniformly."""
     whole_chance: float = Field(0.0, ge=0, le=1)
-    """Share of the draws that take the whole of a training graph with at most `whole_triples` facts, not a piece."""
+    """Share of the draws that take the whole of a training graph with at most `whole_triples` facts, not a subgraph."""
     whole_triples: int = Field(300_000, ge=1)
     whole_relations: bool = False
     """The relations of a walk's neighbourhood are seen by the graph of relations of the whole, as local answers do."""

@@ -1,6 +1,6 @@
 """The stream of batches: graphs are drawn and cut in the background, always the same ones for the same seed.
 
-A draw is one graph (a training graph or a piece of one) and the few batches taken from it. Its content follows from
+A draw is one graph (a training graph or a subgraph of one) and the few batches taken from it. Its content follows from
 (seed, process, number of the draw, phase) alone, so a run can be taken up again at any batch.
 """
 
@@ -16,7 +16,7 @@ from threading import Lock
 import numpy as np
 import torch
 
-from gamma_kg.graph.sampling import IntArray, RuleWorlds, Subgraph, TrainingGraph, piece_of
+from gamma_kg.graph.sampling import IntArray, RuleWorlds, Subgraph, TrainingGraph, subgraph_of
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.growth import grow as walk
 from gamma_kg.training.batch import Batch, PreparedGraph, make_batch
@@ -59,20 +59,24 @@ class GraphDrawer:
             graph = self._whole_graph(chosen, chosen_graph)
             asked = None
         else:
-            piece, asked = self._piece(chosen, phase, rng)
+            subgraph, asked = self._subgraph(chosen, phase, rng)
             if asked is not None and phase.whole_relations and isinstance(chosen_graph, TrainingGraph):
-                graph = self._whole_graph(chosen, chosen_graph).part(piece)
+                graph = self._whole_graph(chosen, chosen_graph).part(subgraph)
             else:
                 graph = PreparedGraph.build(
-                    piece.triples, piece.num_entities, piece.num_relations, piece.hidden, self.relation_graph
+                    subgraph.triples,
+                    subgraph.num_entities,
+                    subgraph.num_relations,
+                    subgraph.hidden,
+                    self.relation_graph,
                 )
         return [
             make_batch(graph, phase.batch_size, phase.negatives, phase.max_answers, rng, asked, phase.near)
             for _ in range(phase.batches_per_draw)
         ]
 
-    def _piece(self, chosen: int, phase: Phase, rng: np.random.Generator) -> tuple[Subgraph, IntArray | None]:
-        """A piece of a graph, and the entities to ask about; None: any."""
+    def _subgraph(self, chosen: int, phase: Phase, rng: np.random.Generator) -> tuple[Subgraph, IntArray | None]:
+        """A subgraph of a graph, and the entities to ask about; None: any."""
         graph = self.graphs[chosen]
         if not phase.walk_chance or rng.random() >= phase.walk_chance or not isinstance(graph, TrainingGraph):
             return graph.sample(phase.subgraph, rng), None
@@ -83,9 +87,9 @@ class GraphDrawer:
         near = walk(self._whole_graph(chosen, graph).edges, around, round(float(np.exp(rng.uniform(low, high)))))
         is_member = np.zeros(graph.num_entities, dtype=bool)
         is_member[near.entity_N.numpy()] = True
-        piece = piece_of(graph, is_member, phase.subgraph, rng)
-        asked = np.flatnonzero(np.isin(piece.entity, starts))
-        return piece, asked if len(asked) else None
+        subgraph = subgraph_of(graph, is_member, phase.subgraph, rng)
+        asked = np.flatnonzero(np.isin(subgraph.entity, starts))
+        return subgraph, asked if len(asked) else None
 
     def _whole_graph(self, chosen: int, graph: TrainingGraph) -> PreparedGraph:
         with self._lock:

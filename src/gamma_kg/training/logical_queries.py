@@ -1,8 +1,8 @@
 """Training the step of logical queries: from weights of link prediction, on sampled queries of one to three steps.
 
-Each draw is a piece of a training graph. A part of its facts is hidden (traversal dropout), queries are sampled whose
-answers need them, and the whole query is executed with gradients: through and, or, not and every projection. The loss
-compares each hard answer with all entities that are no answers.
+Each draw is a subgraph of a training graph. A part of its facts is hidden (traversal dropout), queries are sampled
+whose answers need them, and the whole query is executed with gradients: through and, or, not and every projection.
+The loss compares each hard answer with all entities that are no answers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SMALLEST = 1e-9  # a degree of zero has no logarithm
 
 @dataclass(frozen=True)
 class QueryTraining:
-    """How the step is trained. `hidden` are bounds of the share of facts that is taken out of a piece; `minutes` are
+    """How the step is trained. `hidden` are bounds of the share of facts that is taken out of a subgraph; `minutes` are
     those of the processor, so that a busy machine takes longer and makes as many steps."""
 
     shapes: tuple[str, ...] = ("1p", "2p", "3p", "2i", "3i", "ip", "pi", "2u", "up", "2in", "3in", "inp", "pin", "pni")
@@ -69,16 +69,16 @@ class TrainedSteps(Projector):
 def draw(
     graphs: Sequence[TrainingGraph], config: QueryTraining, rng: np.random.Generator
 ) -> tuple[KnowledgeGraph, list[LogicalQuery]]:
-    """A piece of a graph less some facts, and queries that need those; the list may be empty."""
+    """A subgraph of a graph less some facts, and queries that need those; the list may be empty."""
     graph = graphs[int(rng.integers(len(graphs)))]
     options = SubgraphOptions(entities=config.entities, max_triples=config.max_triples, drop_chance=0.0)
-    piece = sample_subgraph(graph, options, rng)
-    seen = piece.triples[rng.random(len(piece.triples)) >= rng.uniform(*config.hidden)]
-    names = [str(i) for i in range(max(piece.num_entities, piece.num_relations))]
-    kg = KnowledgeGraph(seen, names[: piece.num_entities], names[: piece.num_relations])
+    subgraph = sample_subgraph(graph, options, rng)
+    seen = subgraph.triples[rng.random(len(subgraph.triples)) >= rng.uniform(*config.hidden)]
+    names = [str(i) for i in range(max(subgraph.num_entities, subgraph.num_relations))]
+    kg = KnowledgeGraph(seen, names[: subgraph.num_entities], names[: subgraph.num_relations])
     if not len(seen):
         return kg, []
-    facts = Facts(seen, piece.triples, piece.num_entities, piece.num_relations)
+    facts = Facts(seen, subgraph.triples, subgraph.num_entities, subgraph.num_relations)
     queries: list[LogicalQuery] = []
     for shape in rng.choice(config.shapes, config.queries_per_draw):
         seed = int(rng.integers(2**31))
