@@ -31,7 +31,7 @@ from gamma_kg.explain.explain import Explanation
 from gamma_kg.io.journal import Journal, read_records
 from gamma_kg.machine.memory import budget
 from gamma_kg.predicting.background import BackgroundCache
-from gamma_kg.predicting.inference import RelationCache, relation_states
+from gamma_kg.predicting.relation_cache import RelationCache, relation_states
 from gamma_kg.predicting.switch import local_triples
 from gamma_kg.rules import rules_of
 

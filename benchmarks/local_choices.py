@@ -34,8 +34,8 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.io.atomic import write_text
 from gamma_kg.kernels.growth import grow
 from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers, sampled_background
-from gamma_kg.predicting.inference import RelationCache, relation_states
 from gamma_kg.predicting.local import score_neighbourhoods
+from gamma_kg.predicting.relation_cache import RelationCache, relation_states
 from gamma_kg.predicting.switch import LEAST_TRIPLES, MOST_TRIPLES, TRIPLES_PER_SQUARE
 
 MEMORY = 1 << 30

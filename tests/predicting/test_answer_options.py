@@ -12,7 +12,7 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.logic.ask import ask
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.predicting.answer_options import AnswerOptions
-from gamma_kg.predicting.inference import ScoreBatch
+from gamma_kg.predicting.score_batch import ScoreBatch
 
 LOCAL, MEMORY = 7, "300MB"
 
@@ -23,10 +23,16 @@ class Noted(Gamma):
     seen: set[tuple[Any, Any]]
 
     def score_batches(
-        self, kg: KnowledgeGraph, start_Q: Starts | Tensor, relation_Q: Tensor, memory: Any = None, local: Any = "auto"
+        self,
+        kg: KnowledgeGraph,
+        start_Q: Starts | Tensor,
+        relation_Q: Tensor,
+        memory: Any = None,
+        local: Any = "auto",
+        **more: Any,
     ) -> Iterator[ScoreBatch]:
         self.seen.add((memory, local))
-        return super().score_batches(kg, start_Q, relation_Q, memory, local)
+        return super().score_batches(kg, start_Q, relation_Q, memory, local, **more)
 
     def explain(self, kg: KnowledgeGraph, **options: Any) -> Any:
         self.seen.add((options["memory"], options["local"]))

@@ -20,9 +20,9 @@ from gamma_kg.nn.model import Scores
 from gamma_kg.predicting import pace
 from gamma_kg.predicting.calibrate import calibrate
 from gamma_kg.predicting.calibration import Calibration, MonotoneMap
-from gamma_kg.predicting.inference import ScoreBatch
 from gamma_kg.predicting.odds import End, FactOdds, from_log_odds, log_odds
 from gamma_kg.predicting.reliability import expected_calibration_error
+from gamma_kg.predicting.score_batch import ScoreBatch
 
 
 def test_calibration_error_is_zero_for_honest_probabilities_and_the_gap_otherwise() -> None:

@@ -12,7 +12,8 @@ from gamma_kg.errors import NonFiniteScoreError
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
 from gamma_kg.machine.memory import budget, free_memory, parse_memory
-from gamma_kg.predicting.inference import RelationCache, batch_size, relation_states
+from gamma_kg.predicting.inference import batch_size
+from gamma_kg.predicting.relation_cache import RelationCache, relation_states
 
 
 def queries(kg: KnowledgeGraph) -> tuple[torch.Tensor, torch.Tensor]:

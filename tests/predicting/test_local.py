@@ -13,9 +13,9 @@ from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers, make_background
 from gamma_kg.predicting.baselines import frequency_baseline
 from gamma_kg.predicting.fingerprint import run_fingerprint
-from gamma_kg.predicting.inference import RelationCache, relation_states
 from gamma_kg.predicting.prediction import Query
 from gamma_kg.predicting.query_files import answer_queries
+from gamma_kg.predicting.relation_cache import RelationCache, relation_states
 from gamma_kg.predicting.switch import CHEAP_WORK, basis, local_triples, triples_for
 
 

@@ -20,7 +20,8 @@ from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.growth import grow
 from gamma_kg.nn.local_answers import Background
 from gamma_kg.nn.model import GammaModel, RelationStates
-from gamma_kg.predicting.inference import RelationCache, relation_states, require_finite, weights_version
+from gamma_kg.predicting.inference import require_finite
+from gamma_kg.predicting.relation_cache import RelationCache, relation_states, weights_version
 
 # Beyond so many facts the background comes from a sample.
 WHOLE_TRIPLES = 10**7

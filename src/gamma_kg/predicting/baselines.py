@@ -19,8 +19,9 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import both_ways
 from gamma_kg.machine.memory import budget
 from gamma_kg.nn.model import Scores
-from gamma_kg.predicting.inference import ScoreBatch, check_queries
+from gamma_kg.predicting.inference import check_queries
 from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.predicting.score_batch import ScoreBatch
 from gamma_kg.predicting.switch import Local
 
 RESTART = 0.15

@@ -13,9 +13,9 @@ from torch import Tensor
 from gamma_kg.graph.inverse import direct_of
 from gamma_kg.nn.answers import Answers
 from gamma_kg.predicting.calibration import Calibration
-from gamma_kg.predicting.inference import Ranked
 from gamma_kg.predicting.odds import FactOdds
 from gamma_kg.predicting.prediction import Prediction, Query
+from gamma_kg.predicting.score_batch import Ranked
 
 
 @dataclass(frozen=True)

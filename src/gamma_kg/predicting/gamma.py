@@ -28,9 +28,11 @@ from gamma_kg.nn.provenance import in_short
 from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.background import BackgroundCache
 from gamma_kg.predicting.home import warn_if_elsewhere
-from gamma_kg.predicting.inference import RelationCache, ScoreBatch, relation_states, score_batches
+from gamma_kg.predicting.inference import score_batches
 from gamma_kg.predicting.local import local_batches
 from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.predicting.relation_cache import RelationCache, relation_states
+from gamma_kg.predicting.score_batch import ScoreBatch
 from gamma_kg.predicting.switch import Local, local_triples
 from gamma_kg.predicting.weights import load_weights_of, shares_of
 from gamma_kg.rules import rules_of

@@ -21,15 +21,9 @@ from gamma_kg.machine.memory import budget
 from gamma_kg.nn.local_answers import Background, LocalAnswers
 from gamma_kg.nn.model import GammaModel, RelationStates, Scores
 from gamma_kg.predicting.background import BackgroundCache
-from gamma_kg.predicting.inference import (
-    LAYER_STATES,
-    RelationCache,
-    ScoreBatch,
-    check_queries,
-    distinct_queries,
-    relation_states,
-    require_finite,
-)
+from gamma_kg.predicting.inference import check_queries, distinct_queries, evaluating, require_finite
+from gamma_kg.predicting.relation_cache import LAYER_STATES, RelationCache, relation_states
+from gamma_kg.predicting.score_batch import ScoreBatch
 
 LARGEST_BATCH = 64
 
@@ -51,10 +45,7 @@ def local_batches(
     check_queries(kg, start_Q, relation_Q)
     memory_bytes = budget(memory, model.score.out.weight.device)
     starts = start_Q if isinstance(start_Q, Starts) else Starts.single(start_Q)
-    was_training = model.training
-    if was_training:  # both ways go through all modules, which takes longer than a small query
-        model.eval()
-    try:
+    with evaluating(model):
         for part in distinct_queries(kg, start_Q, relation_Q, _batch_size(model, triples, memory_bytes)):
             relation_B = relation_Q[part.first]
             asked = relation_B.unique().tolist()
@@ -69,9 +60,6 @@ def local_batches(
                 require_finite(kg, finite_B1, starts.select(part.first), relation_B)
             found = [_answers(hoods, scores, b, triples, of_relation[r]) for b, r in enumerate(relation_B.tolist())]
             yield ScoreBatch(part.query, part.row, found)
-    finally:
-        if was_training:
-            model.train()
 
 
 def score_neighbourhoods(

@@ -23,7 +23,7 @@ from gamma_kg.nn.answers import Answers
 from gamma_kg.rules import rules_of
 
 if TYPE_CHECKING:
-    from gamma_kg.predicting.inference import ScoreBatch
+    from gamma_kg.predicting.score_batch import ScoreBatch
 
 FloatArray = NDArray[np.float64]
 ScoreQueries = Callable[[KnowledgeGraph, Tensor, Tensor], "Iterator[ScoreBatch]"]

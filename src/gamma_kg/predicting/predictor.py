@@ -21,11 +21,11 @@ from gamma_kg.predicting.calibrate import calibrate
 from gamma_kg.predicting.calibration import Calibration
 from gamma_kg.predicting.candidates import best_candidates, calibrated
 from gamma_kg.predicting.frames import Predictions, predict_frame
-from gamma_kg.predicting.inference import ScoreBatch
 from gamma_kg.predicting.kept_calibrations import KeptCalibrations
 from gamma_kg.predicting.odds import FactOdds, FloatArray, best_of, from_log_odds
 from gamma_kg.predicting.prediction import Prediction, Query
 from gamma_kg.predicting.relations_between import relations_between
+from gamma_kg.predicting.score_batch import ScoreBatch
 from gamma_kg.predicting.switch import Local, said
 from gamma_kg.rules import rules_of
 

@@ -19,8 +19,8 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.nn.answers import WholeAnswers
 from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.candidates import best_candidates
-from gamma_kg.predicting.inference import ranked_of
 from gamma_kg.predicting.prediction import Prediction
+from gamma_kg.predicting.score_batch import ranked_of
 from gamma_kg.rules import rules_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from torch import Tensor
 
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.predicting.inference import ScoreBatch
 from gamma_kg.predicting.predictor import Predictor
+from gamma_kg.predicting.score_batch import ScoreBatch
 from gamma_kg.predicting.switch import Local
 from gamma_kg.serve.turn import Turn
 
