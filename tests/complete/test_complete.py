@@ -174,6 +174,17 @@ def test_one_relation_does_not_fill_the_list_while_others_have_proposals(
     assert len(complete(small_gamma, countries, relations=["borders"], top=5).facts) == 5
 
 
+def test_a_list_holds_no_two_facts_that_exclude_each_other(small_gamma: Gamma) -> None:
+    facts = [(f"c{i}", "rdfs:subClassOf", f"c{(i - 1) // 3}") for i in range(1, 120)]
+    kg = KnowledgeGraph.from_triples([*facts, ("a", "rdfs:subClassOf", "c1"), ("b", "rdfs:subClassOf", "c1")])
+    a, b, wider = kg.entity_id("a"), kg.entity_id("b"), kg.relation_id("rdfs:subClassOf")
+    found = [(a, wider, b, 0.6, 1.0), (b, wider, a, 0.5, 1.0)]
+    chosen = choice.Choice.of(kg, top=5)
+    names = [(fact.head, fact.tail) for fact in proposals.listed(kg, chosen, found, rules=True)]
+    assert names == [("a", "b")]
+    assert len(proposals.listed(kg, chosen, found, rules=False)) == 2
+
+
 def test_bounds_may_differ_by_relation_and_relations_be_left_out(countries: KnowledgeGraph, small_gamma: Gamma) -> None:
     everything = complete(small_gamma, countries, top=1000).facts
     found = complete(small_gamma, countries, top=1000, min_probability={"borders": 1.0, "": 0.0}).facts

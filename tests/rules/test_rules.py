@@ -196,6 +196,26 @@ def test_axioms_of_an_ontology_count_from_the_first_fact(tmp_path: Path, small_g
     assert not any(p.name.startswith("_:") for p in small_gamma.predict(kg, head="Roma", relation="madeBy"))
 
 
+def test_disjoint_classes_count_from_both_ends_and_for_all_that_is_below(tmp_path: Path) -> None:
+    more = ":Snack rdfs:subClassOf :Food . :Toast rdfs:subClassOf :Snack , :Topping . :Bread rdfs:subClassOf :Food ."
+    (tmp_path / "pizza.ttl").write_text(ONTOLOGY + more)
+    kg = KnowledgeGraph.from_file(tmp_path / "pizza.ttl")
+    rules = rules_of(kg)
+    named = {kg.entities[i].split(":")[-1]: i for i in range(kg.num_entities)}
+    under, over = kg.relation_id("rdfs:subClassOf"), kg.relation_id("rdfs:subClassOf") + kg.num_relations
+    for below, above, is_blocked in (
+        ("Ham", "Pizza", True),
+        ("Ham", "Margherita", True),
+        ("Snack", "Roma", True),  # toast, a topping, would be a pizza
+        ("Bread", "Pizza", False),
+        ("Ham", "Snack", False),
+    ):
+        assert rules.blocked(named[below], under)[named[above]] == is_blocked, (below, above)
+        assert rules.blocked(named[above], over)[named[below]] == is_blocked, (below, above)
+        found = rules.why_not(named[below], under, named[above])
+        assert ("disjoint" in (found or "")) == is_blocked
+
+
 def test_a_declared_single_value_counts_only_where_the_graph_keeps_to_it() -> None:
     """`hasTopping` of the pizza ontology is inverse functional: each piece of ham lies on one pizza, ham on many."""
     facts = [(f"pizza {i}", "has", f"topping {i % 5}") for i in range(20)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,12 +89,15 @@ class Choice:
     def bound(self, relation: int) -> float:
         return self.least_of.get(relation, self.least)
 
-    def listed(self, ordered: list[Any]) -> list[Any]:
-        """The facts (relation second) for the list: no relation beyond its cap, unless places would stay empty."""
+    def listed(self, ordered: list[Any], admits: Callable[[int, int, int], bool]) -> list[Any]:
+        """The facts (head, relation, tail, …) for the list, of those that are admitted: no relation beyond its cap,
+        unless places would stay empty."""
         taken: list[int] = []
         waiting: list[int] = []
         count: Counter[int] = Counter()
         for at, fact in enumerate(ordered):
+            if count[fact[1]] == self.top or not admits(*fact[:3]):
+                continue
             has_room = count[fact[1]] < self.cap
             (taken if has_room else waiting).append(at)
             count[fact[1]] += 1

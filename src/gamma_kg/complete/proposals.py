@@ -32,6 +32,7 @@ from gamma_kg.predicting.predictor import Predictor
 from gamma_kg.predicting.switch import Local
 from gamma_kg.rules import rules_of
 from gamma_kg.rules.slots import choose_queries
+from gamma_kg.rules.together import Together
 
 BLOCK_QUERIES = 64
 KEPT_PER_QUERY = 10
@@ -120,9 +121,9 @@ def complete(
             if progress is not None:
                 progress(asked, len(queries))
             block = queries[asked : asked + size]
-            facts = [fact for fact in finder.facts(block) if fact[3] >= choice.bound(fact[1])]
-            record.add({"queries": len(block), "facts": facts})
-            found.extend(facts)
+            new = [fact for fact in finder.facts(block) if fact[3] >= choice.bound(fact[1])]
+            record.add({"queries": len(block), "facts": new})
+            found.extend(new)
             asked += len(block)
     except KeyboardInterrupt:
         record.close()
@@ -138,7 +139,8 @@ def complete(
         record.remove()
     else:
         record.close()
-    return Completion(listed(kg, choice, found), asked, len(queries), time.monotonic() - started, was_interrupted)
+    facts = listed(kg, choice, found, rules=rules)
+    return Completion(facts, asked, len(queries), time.monotonic() - started, was_interrupted)
 
 
 def promising_queries(kg: KnowledgeGraph, choice: Choice) -> NDArray[np.int64]:
@@ -148,12 +150,12 @@ def promising_queries(kg: KnowledgeGraph, choice: Choice) -> NDArray[np.int64]:
     return choice.about(kg, choose_queries(kg, rules_of(kg).slots, relations, among))
 
 
-def listed(kg: KnowledgeGraph, choice: Choice, found: Sequence[Found]) -> list[Fact]:
-    """The facts to show, by name, most probable first."""
+def listed(kg: KnowledgeGraph, choice: Choice, found: Sequence[Found], *, rules: bool) -> list[Fact]:
+    """The facts to show, by name, most probable first; with rules none that contradicts one above it."""
     ordered = sorted(found, key=lambda fact: (-fact[3], -fact[4], fact[:3]))
-    return [
-        Fact(kg.entities[h], kg.relations[r], kg.entities[t], p, score) for h, r, t, p, score in choice.listed(ordered)
-    ]
+    admits = Together(rules_of(kg)).admits if rules else lambda *fact: True
+    shown = choice.listed(ordered, admits)
+    return [Fact(kg.entities[h], kg.relations[r], kg.entities[t], p, score) for h, r, t, p, score in shown]
 
 
 def best_fitting(

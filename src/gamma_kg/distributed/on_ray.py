@@ -98,7 +98,7 @@ def complete_on_ray(
         for frame in parts.frames():
             for head, relation, tail, probability, score in frame.iter_rows():
                 facts.setdefault((head, relation, tail), (probability, score))
-    found = listed(kg, choice, [(*fact, *rest) for fact, rest in facts.items()])
+    found = listed(kg, choice, [(*fact, *rest) for fact, rest in facts.items()], rules=batch.how.rules)
     return Completion(found, len(queries), len(queries), time.monotonic() - started)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.graph.inverse import inverse_of
+from gamma_kg.graph.inverse import direct_of, inverse_of, is_inverse
 from gamma_kg.rules.bounds import at_least
 from gamma_kg.rules.closure import Closures
 
@@ -48,6 +48,8 @@ class Axioms:
         relation_ids = {kg.relations.identifier(r): r for r in range(kg.num_relations)}
         self.types = [r for name, r in relation_ids.items() if name in TYPES]
         self.wider = [r for name, r in relation_ids.items() if name in WIDER]
+        self._up = (*self.types, *self.wider)
+        self._down = tuple(inverse_of(r, kg.num_relations) for r in self._up)
         self.acyclic = {r for name, r in relation_ids.items() if name in ACYCLIC}
         self.parts = {r for name, r in relation_ids.items() if re.split("[#/]", name)[-1] in PARTS}
         self.kinds = declared_kinds(kg)
@@ -80,22 +82,33 @@ class Axioms:
         return self.excluded(slot) if slot in self.ends else None
 
     def disjoint_with(self, source: int, relation: int) -> BoolArray | None:
-        """For a query about types or wider classes: classes that exclude those of the source, (N,)."""
-        if not self.disjoint or relation not in (*self.types, *self.wider):
+        """For a query about types or wider classes, from either end: candidates that would put something, the lower
+        one or what is below it, under two classes that exclude each other, (N,)."""
+        if not self.disjoint or direct_of(relation, self._num_relations) not in self._up:
             return None
-        above = self._closures.reach(source, *self.types, *self.wider)
-        excluding = {other for one in np.flatnonzero(above).tolist() for other in self.disjoint.get(one, ())}
+        walk, is_read_back = self._closures, is_inverse(relation, self._num_relations)
+        taken_along = np.array([source]) if is_read_back else np.flatnonzero(walk.reach(source, *self._down))
+        above = np.flatnonzero(walk.reach_from(taken_along, *self._up)).tolist()
+        excluding = {other for one in above for other in self.disjoint.get(one, ())}
         if not excluding:
             return None
-        below = np.zeros_like(above)
-        for other in excluding:
-            below |= self._closures.reach(other, *(inverse_of(r, self._num_relations) for r in self.wider))
-        return below & ~above
+        excluded = walk.reach_from(np.array(sorted(excluding)), *self._down)
+        if is_read_back:
+            excluded = walk.reach_from(np.flatnonzero(excluded), *self._up)
+        # What a graph says already is no contradiction for us to find.
+        return excluded & ~walk.reach(source, *(self._down if is_read_back else self._up))
+
+    def are_disjoint(self, first: int, second: int, direct: int) -> bool:
+        """Whether nothing can be under both classes, if the relation is one to a type or a wider class."""
+        if not self.disjoint or direct not in self._up:
+            return False
+        above = (np.flatnonzero(self._closures.reach(one, *self._up)).tolist() for one in (first, second))
+        over_first, over_second = (set(found) for found in above)
+        return any(not over_second.isdisjoint(self.disjoint.get(one, ())) for one in over_first)
 
     def _members(self, type_: int) -> BoolArray:
         """A class, all below it, and all of these types, (N,)."""
-        down = [inverse_of(r, self._num_relations) for r in (*self.wider, *self.types)]
-        return self._closures.reach(type_, *down)
+        return self._closures.reach(type_, *self._down)
 
     def _excluded(self, slot: int) -> BoolArray:
         inside = self.members(self.ends[slot])

@@ -122,6 +122,9 @@ class SampledRules:
     def is_symmetric(self, direct: int) -> bool:
         return self.verdicts(direct).is_symmetric
 
+    def is_never_symmetric(self, direct: int) -> bool:
+        return self.verdicts(direct).is_never_symmetric
+
     def has_loops(self, direct: int) -> bool:
         """Whether the sample has a fact of the relation that links a thing with itself."""
         return bool(self.verdicts(direct).patterns.loops[0])

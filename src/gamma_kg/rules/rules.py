@@ -182,10 +182,9 @@ class Rules:
             if outside is not None and outside[entity]:
                 wanted = self.entities[axioms.ends[slot]]
                 return f"{self.entities[entity]} is no {wanted}, the {kind} of {self.relations[direct]}"
-        for start, asked, end in ((head, direct, tail), (tail, self.inverse(direct), head)):
-            disjoint = axioms.disjoint_with(start, asked)
-            if disjoint is not None and disjoint[end]:
-                return f"the classes of {self.entities[start]} and {self.entities[end]} are disjoint"
+        disjoint = axioms.disjoint_with(head, direct)
+        if disjoint is not None and disjoint[tail]:
+            return f"the classes of {self.entities[head]} and {self.entities[tail]} are disjoint"
         return None
 
     def _why_implied(self, head: int, direct: int, tail: int) -> str | None:
