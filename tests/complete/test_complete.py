@@ -44,6 +44,31 @@ def test_one_role_that_rules_a_slot_out_is_enough(countries: KnowledgeGraph) -> 
     assert fits[countries.entity_id("city A")] < 0.2 < fits[countries.entity_id("C")]
 
 
+def test_no_country_of_a_country_is_asked_for_or_proposed(small_gamma: Gamma) -> None:
+    """A table of things with a column: its values are no rows of the table (Thailand was said to lie in the USA)."""
+    facts = [(f"airport {i}", "country", "USA" if i % 150 else f"land {i}") for i in range(600)]
+    facts += [(f"airport {i}", "state", f"state {i % 20}") for i in range(600)]
+    kg = KnowledgeGraph.from_triples([*facts, ("airport 601", "state", "state 3")])
+    country = kg.relation_id("country")
+    queries = proposals.promising_queries(kg, choice.Choice.of(kg))
+    asked_of = {kg.entities[source] for source, relation in queries.tolist() if relation == country}
+    assert asked_of.isdisjoint({"USA", "land 150", "land 300"})
+    for fact in complete(small_gamma, kg, top=1000).facts:
+        assert not fact.head.startswith(("USA", "land")) or fact.relation != "country"
+
+
+def test_nothing_is_proposed_of_terms_that_an_ontology_only_refers_to(small_gamma: Gamma, tmp_path: Path) -> None:
+    stanza = "[Term]\nid: GO:{0}\nname: part {0}\nis_a: GO:{1}\nrelationship: part_of {2}\n\n"
+    text = "".join(stanza.format(i, i // 2, f"CL:{i % 4}" if i % 8 == 0 else f"GO:{i - 1}") for i in range(1, 60))
+    (tmp_path / "go.obo").write_text("ontology: go\n\n[Term]\nid: GO:0\nname: root\n\n" + text)
+    kg = KnowledgeGraph.from_file(tmp_path / "go.obo")
+    asked = proposals.promising_queries(kg, choice.Choice.of(kg))
+    asked_of = {kg.entities[source] for source, relation in asked.tolist() if relation < kg.num_relations}
+    assert asked_of and not [name for name in asked_of if "CL_" in name]
+    facts = complete(small_gamma, kg, top=1000).facts
+    assert facts and not [fact for fact in facts if "CL_" in fact.head]
+
+
 def test_queries_come_most_promising_first_and_only_for_the_relations_named(countries: KnowledgeGraph) -> None:
     relation = countries.relation_id("capital of")
     slots = Slots(countries)

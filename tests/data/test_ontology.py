@@ -82,6 +82,8 @@ def test_axioms_and_what_was_left_out_are_reported(pizza: Path) -> None:
     assert found == {
         ("asymmetric", "hasTopping", ""),
         ("functional", "hasBase", ""),
+        ("property", "hasTopping", ""),
+        ("property", "hasBase", ""),
         ("domain", "hasTopping", "Pizza"),
         ("range", "hasTopping", "Topping"),
         ("disjoint", "Pizza", "Topping"),
@@ -92,6 +94,36 @@ def test_axioms_and_what_was_left_out_are_reported(pizza: Path) -> None:
         ("some", "hasDrink", ""),
     }
     assert any("read as an ontology: 10 facts" in note and "1 obsolete" in note for note in kg.report.notes)
+
+
+def test_shapes_and_the_top_and_bottom_of_all_classes_stay_out(tmp_path: Path) -> None:
+    path = tmp_path / "shapes.ttl"
+    text = """@prefix sh: <http://www.w3.org/ns/shacl#> .
+    :Margherita a owl:Class ; rdfs:subClassOf :Pizza , owl:Thing ; sh:property :toppingShape , [ sh:path :hasTopping ] .
+    :Pizza rdfs:subClassOf rdfs:Resource . :Mistake rdfs:subClassOf owl:Nothing .
+    :toppingShape sh:path :hasTopping ; sh:declare [ sh:prefix "p" ] .
+    """
+    path.write_text(PREFIXES + text)
+    assert facts(path) == {("Margherita", "subClassOf", "Pizza")}
+    assert ("Pizza", "subClassOf", "Resource") in facts(path, ontology="off")
+
+
+def test_names_of_the_files_own_namespace_need_no_prefix(tmp_path: Path) -> None:
+    """The prefixes of RDF/XML were lost: they belong to its outermost element."""
+    path = tmp_path / "pizza.owl"
+    path.write_text(
+        """<rdf:RDF xmlns="http://pizza.example/2005/" xmlns:drink="http://drinks.example/x/"
+             xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+             xmlns:rdfs="http://www.w3.org/2000/01/rdf-schema#" xml:base="http://pizza.example/2005/">
+           <rdf:Description rdf:about="Margherita"><servedWith rdf:resource="http://drinks.example/x/Wine"/>
+           </rdf:Description>
+           <rdf:Description rdf:about="Roma"><servedWith rdf:resource="http://drinks.example/x/Roma"/>
+           </rdf:Description></rdf:RDF>"""
+    )
+    kg = KnowledgeGraph.from_file(path)
+    assert sorted(kg.entities) == ["Margherita", "Roma", "drink:Roma", "drink:Wine"]
+    assert list(kg.relations) == ["servedWith"]
+    assert kg.entity_id("http://pizza.example/2005/Roma") == kg.entity_id(":Roma") == kg.entity_id("Roma")
 
 
 def test_off_keeps_the_file_as_it_stands(pizza: Path) -> None:

@@ -33,6 +33,7 @@ def world() -> KnowledgeGraph:
     facts += [(f"p{(i + 1) % 60}", "knows", f"p{i}") for i in range(60)]
     facts += [(f"p{i}", "has number", f"number {i % 7}") for i in range(0, 300)]
     facts += [("a", "rare", "b"), ("b", "rare", "c"), ("p0", "is a", "n"), ("p1", "is a", "n")]
+    facts += [("other", "is a", "n"), ("another", "is a", "other")]
     return KnowledgeGraph.from_triples(facts)
 
 
@@ -67,7 +68,7 @@ def test_few_facts_prove_nothing(world: KnowledgeGraph) -> None:
     assert not names(rules, rules.blocked(world.entity_id("c"), rare))
     assert rules.patterns.is_never_symmetric[is_a] and rules.patterns.is_acyclic[is_a]
     assert rules.patterns.is_symmetric[knows] and not rules.patterns.is_never_symmetric[knows]
-    assert any("never symmetric: 0 of 256" in text for text in rules.patterns.describe(is_a))
+    assert any("never symmetric: 0 of 258" in text for text in rules.patterns.describe(is_a))
 
 
 def test_a_fact_is_not_reversed_and_no_cycle_closed(world: KnowledgeGraph) -> None:
@@ -75,12 +76,47 @@ def test_a_fact_is_not_reversed_and_no_cycle_closed(world: KnowledgeGraph) -> No
     source = world.entity_id("nl")
     blocked = names(rules, rules.blocked(source, is_a))
     assert {"nll", "nlr", "nlll", "nl"} <= blocked  # what is below it, and itself
-    assert "nr" not in blocked and "n" not in blocked  # another branch, and a known fact
+    assert "other" not in blocked and "n" not in blocked  # another class under the same one, and a known fact
+    assert "nr" in blocked  # the other branch, with which this one shares nothing
+    assert "0 of 127 things are under both" in (rules.why_not(source, is_a, world.entity_id("nrl")) or "")
     assert "the reverse is a fact" in (rules.why_not(source, is_a, world.entity_id("nll")) or "")
     assert "close a cycle" in (rules.why_not(source, is_a, world.entity_id("nlll")) or "")
     assert "itself" in (rules.why_not(source, is_a, source) or "")
     # From the other end: what is above can't be below.
     assert {"n"} <= names(rules, rules.blocked(source, is_a + world.num_relations))
+
+
+def test_the_top_of_a_hierarchy_stays_there(world: KnowledgeGraph, small_gamma: Gamma) -> None:
+    rules, is_a, top = rules_of(world), world.relation_id("is a"), world.entity_id("n")
+    assert rules.top(is_a) == top and rules.top(world.relation_id("knows")) is None
+    assert rules.blocked(world.entity_id("a"), is_a + world.num_relations)[top]
+    assert "at the top" in (rules.why_not(top, is_a, world.entity_id("a")) or "")
+    facts = complete(small_gamma, world, relations=["is a"], top=1000).facts
+    assert "n" not in {fact.head for fact in facts}
+
+
+def test_two_classes_with_nothing_in_common_are_apart_only_if_chance_would_give_them_much() -> None:
+    facts = [(f"cat {i}", "is a", "cat") for i in range(300)] + [(f"house {i}", "is a", "house") for i in range(300)]
+    facts += [(f"pet {i}", "is a", "cat" if i % 2 else "pet") for i in range(300)]
+    facts += [(f"pet {i}", "is a", "pet") for i in range(300)] + [(f"gem {i}", "is a", "gem") for i in range(5)]
+    kg = KnowledgeGraph.from_triples(facts)
+    apart = rules_of(kg).axioms.apart
+    ids = {name: kg.entity_id(name) for name in ("cat", "house", "pet", "gem")}
+    assert apart[ids["cat"], ids["house"]] == (0, 301)
+    assert (ids["cat"], ids["pet"]) not in apart and (ids["cat"], ids["gem"]) not in apart
+
+
+def test_two_relations_that_never_link_the_same_two_things_rule_each_other_out() -> None:
+    facts = [(f"wall {i}", "part of", f"house {i % 100}") for i in range(900)]
+    facts += [(f"wall {i}", "is a", f"wall {i // 10}") for i in range(10, 900)]
+    facts += [(f"house {i}", "near", f"house {i + 1}") for i in range(20)]
+    kg = KnowledgeGraph.from_triples(facts)
+    rules, back = rules_of(kg), kg.num_relations
+    wall, house, is_a = kg.entity_id("wall 7"), kg.entity_id("house 7"), kg.relation_id("is a")
+    assert rules.blocked(wall, is_a)[house] and rules.blocked(house, is_a + back)[wall]
+    assert rules.pairs.excluding(is_a)[kg.relation_id("part of")]
+    assert "0 of 900 such pairs" in (rules._against_pair(wall, is_a, house) or "")
+    assert not rules.pairs.excluding(kg.relation_id("near")).any()  # too few facts to tell
 
 
 def test_one_value_is_enough_where_every_thing_has_one(world: KnowledgeGraph) -> None:
@@ -127,7 +163,7 @@ def test_predict_and_complete_leave_contradictions_out_unless_told_not_to(
     everything = {"top_k": world.num_entities, "head": "nl", "relation": "is a"}
     with_rules = {p.name for p in small_gamma.predict(world, **everything)}
     without = {p.name for p in small_gamma.predict(world, **everything, rules=False)}
-    assert "nll" in without - with_rules and "nr" in with_rules
+    assert "nll" in without - with_rules and "other" in with_rules
     for fact in complete(small_gamma, world, relations=["is a"], top=1000).facts:
         assert rules_of(world).why_not(*(world.entity_id(fact.head), 0, world.entity_id(fact.tail))) is None
     marked = small_gamma.predict(world, head="p3", relation="has number", top_k=3)
@@ -214,6 +250,26 @@ def test_disjoint_classes_count_from_both_ends_and_for_all_that_is_below(tmp_pat
         assert rules.blocked(named[above], over)[named[below]] == is_blocked, (below, above)
         found = rules.why_not(named[below], under, named[above])
         assert ("disjoint" in (found or "")) == is_blocked
+
+
+def test_properties_are_no_things_and_things_no_properties(tmp_path: Path) -> None:
+    more = """:hasIngredient a owl:ObjectProperty . :hasTopping rdfs:subPropertyOf :hasIngredient .
+    :Italy a :Country . :France a :Country . :hasBase rdfs:domain :Pizza ."""
+    (tmp_path / "pizza.ttl").write_text(ONTOLOGY + more)
+    kg = KnowledgeGraph.from_file(tmp_path / "pizza.ttl")
+    rules = rules_of(kg)
+
+    def why_not(head: str, relation: str, tail: str) -> str:
+        h, r, t = kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail)
+        found = rules.why_not(h, r, t)
+        blocked = rules.blocked(h, r)[t] or rules.blocked(t, r + kg.num_relations)[h]
+        assert blocked == (found is not None)
+        return found or ""
+
+    assert "hasIngredient is a property" in why_not("hasIngredient", "rdf:type", "Country")
+    assert "Italy is no property" in why_not("Italy", "rdfs:subPropertyOf", "hasIngredient")
+    assert "France is no Pizza, the domain of" in why_not("France", "hasBase", "Thin")
+    assert not why_not("Roma", "hasBase", "Thin")
 
 
 def test_a_declared_single_value_counts_only_where_the_graph_keeps_to_it() -> None:

@@ -49,6 +49,16 @@ def test_what_follows_from_a_fact_before_it_is_left_out() -> None:
     assert not admits("beast", SUBCLASS, "animal")
 
 
+def test_what_is_stated_of_a_class_is_not_listed_again_for_those_below() -> None:
+    kg = classes()
+    kg = kg.add([("animal", "eats", "fern")])
+    kg.report = ReadReport(axioms=(("some", "eats", ""),))
+    admits = together(kg)
+    assert admits("cat", "eats", "dog")
+    assert not admits("tom", "eats", "dog") and not admits("cat", "eats", "animal")
+    assert admits("animal", "eats", "dog")  # says more than what is known of cats
+
+
 def test_a_thing_with_one_value_gets_one() -> None:
     facts = [(f"person {i}", "born in", f"town {i % 50}") for i in range(1_000)]
     kg = KnowledgeGraph.from_triples([*facts, ("Ann", "knows", "Bob"), ("Bob", "knows", "Cleo")])

@@ -84,7 +84,7 @@ class Choice:
             queries = queries[rules.axioms.members(self.type_)[queries[:, 0]]]
         if rules.axioms.is_blank is not None:
             queries = queries[~rules.axioms.is_blank[queries[:, 0]]]
-        return queries
+        return queries[~_out_of_place(rules, queries)]
 
     def bound(self, relation: int) -> float:
         return self.least_of.get(relation, self.least)
@@ -117,6 +117,22 @@ class Choice:
             "min_probability": [self.least, least],
             "order of queries": f"rest of {REST}",
         }
+
+
+def _out_of_place(rules: Rules, queries: IntArray) -> NDArray[np.bool_]:
+    """Queries that no answer fits, whatever it is: the class above the top one, the country of a country, and what
+    is to be said of terms that the ontology only refers to: that is for the ontology that they are from."""
+    found = np.zeros(len(queries), dtype=bool)
+    if rules.axioms.is_outside is not None:
+        found = rules.axioms.is_outside[queries[:, 0]] & (queries[:, 1] < rules.num_relations)
+    for relation in np.unique(queries[:, 1]).tolist():
+        rows = np.flatnonzero(queries[:, 1] == relation)
+        outside = rules.of_the_other_end(relation)
+        if outside is not None:
+            found[rows] |= outside[queries[rows, 0]]
+        if relation < rules.num_relations and (top := rules.top(relation)) is not None:
+            found[rows] |= queries[rows, 0] == top
+    return found
 
 
 def _type_id(kg: KnowledgeGraph, name: str) -> int:

@@ -30,7 +30,7 @@ from gamma_kg.predicting.odds import End, FactOdds, from_log_odds, log_odds
 from gamma_kg.predicting.pace import Pace
 from gamma_kg.predicting.predictor import Predictor
 from gamma_kg.predicting.switch import Local
-from gamma_kg.rules import rules_of
+from gamma_kg.rules import Rules, rules_of
 from gamma_kg.rules.slots import choose_queries
 from gamma_kg.rules.together import Together
 
@@ -175,7 +175,7 @@ class Finder:
     """Turns queries into facts that fit, are not known, and hold from both ends."""
 
     def __init__(self, model: Predictor, kg: KnowledgeGraph, how: AnswerOptions) -> None:
-        self._kg = kg
+        self._kg, self._uses_rules = kg, how.rules
         self._odds: FactOdds = model.odds(kg, how)
         self._calibration = model.calibration(kg, how.local, how.rules)
         self.seen: set[tuple[int, int, int]] = set()
@@ -203,7 +203,7 @@ class Finder:
 
     def _proposals(self, end: End) -> Iterator[tuple[End, int, float]]:
         """(query, answer, plain log-odds from this end) of the best answers that are new."""
-        are_fit = partial(self._odds.slots.are_fit, self._inverse(end.relation))
+        are_fit = partial(self._are_fit, self._inverse(end.relation))
         without = end.without
         if not self._odds.rules.has_loops(direct_of(end.relation, self._kg.num_relations)):
             without = torch.cat((without, torch.tensor([end.source]))).unique()
@@ -216,6 +216,18 @@ class Finder:
             if fact not in self.seen:
                 self.seen.add(fact)
                 yield end, answer, odds
+
+    def _are_fit(self, slot: int, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether candidates may stand in a slot: by their roles, at this end of a relation between two sorts, and
+        as heads only if they are the ontology's own."""
+        are_fit, rules = self._odds.slots.are_fit(slot, entity), self._odds.rules
+        if not self._uses_rules or not isinstance(rules, Rules):
+            return are_fit
+        is_head = slot < self._kg.num_relations
+        for outside in (rules.of_the_other_end(slot), rules.axioms.is_outside if is_head else None):
+            if outside is not None:
+                are_fit = are_fit & ~outside[entity]
+        return are_fit
 
     def _checked(self, end: End, answer: int, odds: float) -> Found:
         other = self._other_ends[answer, self._inverse(end.relation)].log_odds(torch.tensor([end.source]))

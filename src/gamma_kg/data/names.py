@@ -135,6 +135,7 @@ class RdfNames:
         prefixed = [prefixed_name(iri, namespaces) for iri in identifiers]
         labels = [self._labels[iri][1] if iri in self._labels else "" for iri in identifiers]
         best = ["" if self._is_foreign(iri) else label for iri, label in zip(identifiers, labels, strict=True)]
+        best = _with_bare_names(best, prefixed)
         seen = Counter(label or name for label, name in zip(best, prefixed, strict=True))
         shown = [
             name if not label else label if seen[label] == 1 else f"{label} ({name})"
@@ -172,6 +173,16 @@ class RdfNames:
                 taken.add(prefix)
                 found[namespace] = prefix
         return found
+
+
+def _with_bare_names(best: list[str], prefixed: list[str]) -> list[str]:
+    """Labels, and for want of one a word in the file's own namespace (`:Kenya`) that nothing else is shown by."""
+    words = [
+        name[1:] if not label and name.startswith(":") and name[1:2].isalpha() else ""
+        for label, name in zip(best, prefixed, strict=True)
+    ]
+    seen = Counter(word or label or name for word, label, name in zip(words, best, prefixed, strict=True))
+    return [word if word and seen[word] == 1 else label for word, label in zip(words, best, strict=True)]
 
 
 def namespace_of(iri: str) -> str:

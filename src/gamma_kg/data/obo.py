@@ -67,6 +67,8 @@ class _OboReader:
             return True
         if kind in ("Term", "Typedef", "Instance"):
             self._names.add_label(self._iri(own), SYNONYM, own, None)
+            if self._axioms is not None:
+                self._axioms.declare(self._iri(own))
             for tag, value in tags:
                 self._add_tag(self._iri(own), kind, tag, value)
         return True

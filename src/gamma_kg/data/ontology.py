@@ -7,6 +7,7 @@
 | A ≡ B or C; A ≡ {a, b}                                  | (B, subClassOf, A); (a, type, A)              |
 | disjoint classes, domain, range, kinds of properties    | axioms, which rule answers out                |
 | declarations, annotations, headers, obsolete terms      | nothing                                       |
+| shapes (SHACL), owl:Thing and owl:Nothing               | nothing                                       |
 
 OWL2Vec* and relation-graph do the same. A file without such constructs is left as it is.
 """
@@ -41,6 +42,9 @@ PLUMBING = {
     RDFS + "seeAlso",
 }
 DECLARED = {OWL, RDFS, RDF, SHACL}
+# Everything is a thing, and what a reasoner found to be nothing is a mistake: neither is a class to be under.
+TOP_AND_BOTTOM = {OWL + name for name in ("Thing", "Nothing", "topObjectProperty", "bottomObjectProperty")}
+UPWARD = {SUBCLASS, EQUIVALENT, RDFS + "subPropertyOf"}
 PROPERTY_KINDS = {
     OWL + "FunctionalProperty": "functional",
     OWL + "InverseFunctionalProperty": "inverse functional",
@@ -49,6 +53,7 @@ PROPERTY_KINDS = {
     OWL + "SymmetricProperty": "symmetric",
     OWL + "TransitiveProperty": "transitive",
 }
+PROPERTIES = {OWL + "ObjectProperty", OWL + "DatatypeProperty", RDF + "Property"}
 AXIOM_RELATIONS = {
     OWL + "disjointWith": "disjoint",
     OWL + "complementOf": "disjoint",
@@ -74,7 +79,12 @@ class OntologyReader:
     _annotations: set[str] = field(default_factory=set)
     _obsolete: set[str] = field(default_factory=set)
     _may_be_zero: set[str] = field(default_factory=set)
+    _declared: set[str] = field(default_factory=set)
     _is_ontology: bool = False
+
+    def declare(self, term: str) -> None:
+        """Notes a term that is the ontology's own, not just referred to."""
+        self._declared.add(term)
 
     def add_axiom(self, kind: str, first: str, second: str = "") -> None:
         """Notes what is said of a class or a property, once."""
@@ -112,6 +122,10 @@ class OntologyReader:
         if self._obsolete or unwanted:
             encoder.drop(self._obsolete | unwanted, unwanted)
         dropped -= encoder.num_triples
+        outside = [iri for iri in encoder.entity_ids if iri not in self._declared and not iri.startswith(("_:", '"'))]
+        if len(outside) < len(self._declared):  # else the file is data with a few classes, not a vocabulary
+            for iri in outside:
+                self.add_axiom("outside", iri)
         if not self._is_ontology:
             return None
         stated = sum(1 for fact in facts if not fact[0].startswith("_:") and not fact[2].startswith("_:"))
@@ -121,7 +135,8 @@ class OntologyReader:
         )
 
     def _takes_named(self, head: str, relation: str, tail: str) -> bool:
-        if relation in PLUMBING:
+        if _is_plumbing(head, relation, tail):
+            self._is_ontology |= relation not in PLUMBING
             self.num_plumbing += 1
             return True
         if relation == TYPE and _namespace(tail) in DECLARED:
@@ -129,6 +144,9 @@ class OntologyReader:
                 self.add_axiom(PROPERTY_KINDS[tail], head)
             elif tail == OWL + "AnnotationProperty":
                 self._annotations.add(head)
+            elif tail in PROPERTIES:
+                self.add_axiom("property", head)
+            self.declare(head)
             self._is_ontology |= tail in (OWL + "Class", OWL + "Ontology", RDFS + "Class", OWL + "ObjectProperty")
             self.num_plumbing += 1
             return True
@@ -149,7 +167,7 @@ class OntologyReader:
                     self._add_disjoint(nodes.members(nodes.one(head, OWL + "members")))
                 continue
             if not nodes.is_construct(tail):
-                if relation not in PLUMBING:
+                if not _is_plumbing(head, relation, tail):
                     yield head, relation, tail
             elif relation in (SUBCLASS, EQUIVALENT, TYPE):
                 upward = TYPE if relation == TYPE else SUBCLASS
@@ -270,6 +288,13 @@ class _Nodes:
         else:
             for member in self.members(self.one(node, OWL + "intersectionOf")):
                 yield from self._named_parts(member, seen)
+
+
+def _is_plumbing(head: str, relation: str, tail: str) -> bool:
+    if relation in PLUMBING or relation.startswith(SHACL) or not TOP_AND_BOTTOM.isdisjoint((head, tail)):
+        return True
+    # A class under rdfs:Resource or owl:Class says what kind of thing a class is; a vocabulary of such is a graph.
+    return relation in UPWARD and _namespace(tail) in DECLARED and _namespace(head) not in DECLARED
 
 
 def _namespace(iri: str) -> str:

@@ -138,7 +138,9 @@ def _read_document(opened: Input, kind: str, collector: QuadCollector) -> None:
         return
     parser = ox.parse(cast(IO[bytes], stream), format=RDF_FORMATS[kind], base_iri=BASE_IRI)
     try:
-        for quad in parser:
+        for at, quad in enumerate(parser):
+            if at == 0:  # those of RDF/XML belong to its outermost element, and are gone when that ends
+                collector.add_prefixes(parser.prefixes)
             collector.add(quad.subject, quad.predicate, quad.object)
     except SyntaxError as error:
         line = f" line {error.lineno}{_column(error)}" if error.lineno else ""

@@ -7,7 +7,7 @@ Axioms come with the graph's report (`data/ontology.py`) by IRI. Some properties
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, inverse_of, is_inverse
+from gamma_kg.rules.apart import Shared, classes_apart
 from gamma_kg.rules.bounds import at_least
 from gamma_kg.rules.closure import Closures
 
@@ -25,8 +26,8 @@ SKOS = "http://www.w3.org/2004/02/skos/core#"
 OBO = "http://purl.obolibrary.org/obo/"
 SUBCLASS = RDFS + "subClassOf"
 # Relations by which a thing has a type, and a type a wider one; IRIs, and the usual names where there are none.
-TYPES = {RDF + "type", "rdf:type", "type", "a", "instance of", "instance_of", "P31", "is instance of"}
-WIDER = {SUBCLASS, "rdfs:subClassOf", "subclass of", "subclass_of", "P279", "is a", "is_a", "isa", "hypernym"}
+TYPES = {RDF + "type", "rdf:type", "type", "a", "instance of", "is instance of", "instance hypernym", "P31"}
+WIDER = {SUBCLASS, "rdfs:subClassOf", "subclass of", "sub class of", "is a", "isa", "hypernym", "P279"}
 ACYCLIC = {SUBCLASS, RDFS + "subPropertyOf", SKOS + "broader", SKOS + "narrower"}
 ACYCLIC |= {OBO + "BFO_0000050", OBO + "BFO_0000051"}
 TRANSITIVE = {RDFS + "subPropertyOf", OBO + "BFO_0000050", OBO + "BFO_0000051"}
@@ -37,7 +38,6 @@ MEANT = {SUBCLASS, "rdfs:subClassOf", RDF + "type", "rdf:type"}
 PARTS = {"part of", "part_of", "has part", "has_part", "partOf", "hasPart", "isPartOf"}
 # An axiom counts against a candidate only where the graph keeps to it.
 MIN_KEPT_TO = 0.9
-MIN_FILLERS = 2
 
 
 class Axioms:
@@ -46,8 +46,8 @@ class Axioms:
     def __init__(self, kg: KnowledgeGraph, closures: Closures) -> None:
         self._closures, self._num_relations = closures, kg.num_relations
         relation_ids = {kg.relations.identifier(r): r for r in range(kg.num_relations)}
-        self.types = [r for name, r in relation_ids.items() if name in TYPES]
-        self.wider = [r for name, r in relation_ids.items() if name in WIDER]
+        self.types = [r for name, r in relation_ids.items() if not TYPES.isdisjoint((name, in_words(name)))]
+        self.wider = [r for name, r in relation_ids.items() if not WIDER.isdisjoint((name, in_words(name)))]
         self._up = (*self.types, *self.wider)
         self._down = tuple(inverse_of(r, kg.num_relations) for r in self._up)
         self.acyclic = {r for name, r in relation_ids.items() if name in ACYCLIC}
@@ -57,7 +57,7 @@ class Axioms:
         self.transitive = {r for name, r in relation_ids.items() if name in TRANSITIVE}
         self.transitive |= self.kinds.get("transitive", set())
         self.ends: dict[int, int] = {}  # slot → class that its fillers belong to
-        self.disjoint: dict[int, set[int]] = {}
+        self._declared_disjoint: dict[int, set[int]] = {}
         for kind, first, second in () if kg.report is None else kg.report.axioms:
             if kind in ("domain", "range"):
                 if first in relation_ids and second in kg.entities:
@@ -67,11 +67,34 @@ class Axioms:
             elif kind == "disjoint":
                 if first in kg.entities and second in kg.entities:
                     a, b = kg.entity_id(first), kg.entity_id(second)
-                    self.disjoint.setdefault(a, set()).add(b)
-                    self.disjoint.setdefault(b, set()).add(a)
+                    self._declared_disjoint.setdefault(a, set()).add(b)
+                    self._declared_disjoint.setdefault(b, set()).add(a)
         self.is_blank = _blank(kg)
+        self.is_property = _marked(kg, "property")
+        self.is_outside = _marked(kg, "outside")
+        if self.is_outside is not None:  # things without a declaration of which facts are told are the graph's own
+            for relation in range(kg.num_relations):
+                self.is_outside[closures.pairs(relation)[0]] = False
         self.members = lru_cache(maxsize=256)(self._members)
         self.excluded = lru_cache(maxsize=256)(self._excluded)
+
+    @cached_property
+    def apart(self) -> dict[tuple[int, int], Shared]:
+        """Classes that have nothing in common by the facts, though nobody declares it."""
+        return classes_apart(self._closures, self._down)
+
+    @cached_property
+    def _kept_apart(self) -> dict[int, set[int]]:
+        found: dict[int, set[int]] = {}
+        for one, other in self.apart:
+            found.setdefault(one, set()).add(other)
+        return found
+
+    @cached_property
+    def disjoint(self) -> dict[int, set[int]]:
+        """Classes that exclude each class, by declaration and by the facts."""
+        parts = (self._declared_disjoint, self._kept_apart)
+        return {one: set().union(*(part.get(one, ()) for part in parts)) for one in set().union(*parts)}
 
     def says(self, kind: str, relation: int) -> bool:
         """Whether a direct relation is declared `kind`."""
@@ -81,30 +104,50 @@ class Axioms:
         """Entities that domain or range keep out of a slot, (N,); None if nothing is said or kept to."""
         return self.excluded(slot) if slot in self.ends else None
 
+    def of_another_sort(self, slot: int) -> BoolArray | None:
+        """Properties where only classes and things stand, and all but properties where only these do, (N,)."""
+        if self.is_property is None:
+            return None
+        are_properties = self.is_property[self._closures.pairs(slot)[0]]
+        if are_properties.all():
+            return ~self.is_property
+        return None if are_properties.any() else self.is_property
+
     def disjoint_with(self, source: int, relation: int) -> BoolArray | None:
         """For a query about types or wider classes, from either end: candidates that would put something, the lower
         one or what is below it, under two classes that exclude each other, (N,)."""
-        if not self.disjoint or direct_of(relation, self._num_relations) not in self._up:
+        if direct_of(relation, self._num_relations) not in self._up or not self.disjoint:
             return None
         walk, is_read_back = self._closures, is_inverse(relation, self._num_relations)
-        taken_along = np.array([source]) if is_read_back else np.flatnonzero(walk.reach(source, *self._down))
-        above = np.flatnonzero(walk.reach_from(taken_along, *self._up)).tolist()
-        excluding = {other for one in above for other in self.disjoint.get(one, ())}
-        if not excluding:
-            return None
-        excluded = walk.reach_from(np.array(sorted(excluding)), *self._down)
-        if is_read_back:
-            excluded = walk.reach_from(np.flatnonzero(excluded), *self._up)
+        over = np.flatnonzero(walk.reach(source, *self._up)).tolist()
+        apart = {other for one in over for other in self._kept_apart.get(one, ())}
+        excluded = walk.reach_from(np.array(sorted(apart), dtype=np.int64), *self._down)
+        # What is declared counts for all that is below the lower one too: it would come under the answer.
+        if self._declared_disjoint and not is_read_back:
+            over = np.flatnonzero(walk.reach_from(np.flatnonzero(walk.reach(source, *self._down)), *self._up)).tolist()
+        declared = {other for one in over for other in self._declared_disjoint.get(one, ())}
+        if declared:
+            below = walk.reach_from(np.array(sorted(declared), dtype=np.int64), *self._down)
+            excluded |= walk.reach_from(np.flatnonzero(below), *self._up) if is_read_back else below
         # What a graph says already is no contradiction for us to find.
         return excluded & ~walk.reach(source, *(self._down if is_read_back else self._up))
 
     def are_disjoint(self, first: int, second: int, direct: int) -> bool:
         """Whether nothing can be under both classes, if the relation is one to a type or a wider class."""
-        if not self.disjoint or direct not in self._up:
+        if direct not in self._up or not self.disjoint:
             return False
         above = (np.flatnonzero(self._closures.reach(one, *self._up)).tolist() for one in (first, second))
         over_first, over_second = (set(found) for found in above)
         return any(not over_second.isdisjoint(self.disjoint.get(one, ())) for one in over_first)
+
+    def excluding_classes(self, head: int, tail: int) -> tuple[int, int] | None:
+        """Two classes with nothing in common, the one above the head and the other above the tail."""
+        over_tail = self._closures.reach(tail, *self._up)
+        for one in np.flatnonzero(self._closures.reach(head, *self._up)).tolist():
+            for other in sorted(self._kept_apart.get(one, ())):
+                if over_tail[other]:
+                    return one, other
+        return None
 
     def _members(self, type_: int) -> BoolArray:
         """A class, all below it, and all of these types, (N,)."""
@@ -120,9 +163,16 @@ class Axioms:
         fillers = np.unique(self._closures.pairs(slot)[0])
         fillers = fillers[is_typed[fillers]]
         kept_to = int(inside[fillers].sum())
-        if kept_to < MIN_FILLERS or not is_kept_to(kept_to, len(fillers)):
+        if not kept_to or not is_kept_to(kept_to, len(fillers)):
             return np.zeros_like(inside)
         return is_typed & ~inside
+
+
+def in_words(name: str) -> str:
+    """`_instance_hypernym`, `InstanceOf` and `instance_of` as words; IRIs and codes as they are."""
+    if "://" in name or not name.strip("_")[1:2].islower():
+        return name
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|_+", " ", name).strip().lower()
 
 
 def is_kept_to(count: int, of: int) -> bool:
@@ -139,6 +189,17 @@ def declared_kinds(kg: KnowledgeGraph) -> dict[str, set[int]]:
         if kind not in ("domain", "range", "disjoint") and first in relation_ids:
             kinds.setdefault(kind, set()).add(relation_ids[first])
     return kinds
+
+
+def _marked(kg: KnowledgeGraph, mark: str) -> BoolArray | None:
+    """Entities of which an ontology says one word: that they are properties, say, (N,); None if there are none."""
+    axioms = () if kg.report is None else kg.report.axioms
+    found = [kg.entity_id(iri) for kind, iri, _ in axioms if kind == mark and iri in kg.entities]
+    if not found:
+        return None
+    is_marked = np.zeros(kg.num_entities, dtype=bool)
+    is_marked[found] = True
+    return is_marked
 
 
 def _blank(kg: KnowledgeGraph) -> BoolArray | None:

@@ -30,6 +30,7 @@ BoolArray = NDArray[np.bool_]
 # "Never": the exceptions seen are slips (MAX_SLIPS), and the bound leaves no room for more.
 MAX_REVERSED = 0.02
 MAX_CYCLIC = 0.04
+MAX_LEADING = 0.01
 MAX_SEVERAL = 0.01
 # A loop is its own reverse: where no fact holds both ways, loops are out as well; where some do, loops need more proof.
 MAX_LOOPS = 0.04
@@ -68,6 +69,10 @@ class Patterns:
     @cached_property
     def is_acyclic(self) -> BoolArray:
         return never(self.cyclic, self.leading, MAX_CYCLIC)
+
+    @cached_property
+    def never_leads_on(self) -> BoolArray:
+        return never(self.leading, self.facts, MAX_LEADING)
 
     @cached_property
     def is_functional(self) -> BoolArray:

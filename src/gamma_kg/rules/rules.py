@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from gamma_kg.rules.axioms import Axioms, is_kept_to
 from gamma_kg.rules.closure import Closures
 from gamma_kg.rules.implied import Implied
 from gamma_kg.rules.large import SampledRules
+from gamma_kg.rules.pairs import PairExclusions
 from gamma_kg.rules.patterns import Patterns, find_patterns
 from gamma_kg.rules.slots import Slots
 
@@ -33,6 +34,9 @@ IntArray = NDArray[np.int64]
 
 # Beyond so many facts rules come from a sample (rules/large.py): no answer waits until all of them were looked through.
 MOST_FACTS = 2_000_000
+# A hierarchy of so many facts has a top if one thing has more than this share of all others under it.
+MIN_FACTS_UNDER_TOP, MIN_UNDER_TOP = 50, 0.5
+MOST_TOPS = 8
 
 
 class Rules:
@@ -45,6 +49,7 @@ class Rules:
         self.entities, self.relations = kg.entities, kg.relations
         self.slots = Slots(kg)
         self.axioms = Axioms(kg, self.closures)
+        self.top = lru_cache(maxsize=None)(self._find_top)
 
     @cached_property
     def patterns(self) -> Patterns:
@@ -55,6 +60,10 @@ class Rules:
         return Closures(self._triples, self.num_entities, self.num_relations)
 
     @cached_property
+    def pairs(self) -> PairExclusions:
+        return PairExclusions(self._triples, self.num_entities, self.num_relations)
+
+    @cached_property
     def implied(self) -> Implied:
         acyclic = frozenset(r for r in range(self.num_relations) if self.is_acyclic(r))
         return Implied(self.closures, self.axioms, acyclic)
@@ -62,12 +71,24 @@ class Rules:
     def blocked(self, source: int, relation: int, *, implied: bool = True) -> BoolArray:
         """Candidates of the query that contradict a pattern, and with `implied` those that are true already, (N,)."""
         direct, inverse = self.direct(relation), self.inverse(relation)
+        is_read_back = is_inverse(relation, self.num_relations)
         blocked = self.slots.excluded(inverse).copy()
-        for others in (self.axioms.against(inverse), self.axioms.disjoint_with(source, relation), self.axioms.is_blank):
+        axioms = self.axioms
+        for others in (
+            axioms.against(inverse),
+            axioms.of_another_sort(inverse),
+            axioms.disjoint_with(source, relation),
+            axioms.is_blank,
+        ):
             if others is not None:
                 blocked |= others
         if self.has_single_answers(inverse):
             blocked |= self.slots.count(inverse) > 0
+        for other in self._between(source, relation):
+            blocked[self._answers(source, other)] = True
+        top = self.top(direct)
+        if top is not None and is_read_back:
+            blocked[top] = True
         if self.is_acyclic(direct):
             itself = blocked[source]
             blocked |= self.closures.reach(source, inverse)
@@ -104,7 +125,7 @@ class Rules:
         elif self.is_acyclic(direct) and self.closures.reach(source, inverse)[answer]:
             text = f"it would close a cycle, and {name} has none"
             return self._said(text, patterns.cyclic, patterns.leading, direct)
-        against = self._against_axioms(source, relation, answer)
+        against = self._against_axioms(source, relation, answer) or self._against_pair(head, direct, tail)
         if against is not None:
             return against
         against = self.against_another(source, relation) or self.against_another(answer, inverse)
@@ -118,6 +139,8 @@ class Rules:
 
     def against_another(self, source: int, relation: int) -> str | None:
         """What speaks against any further answer to the query, in words."""
+        if not is_inverse(relation, self.num_relations) and self.top(relation) == source:
+            return f"{self.entities[source]} is at the top of {self.relations[relation]}"
         if not self.has_single_answers(relation):
             return None
         known = self._answers(source, relation)
@@ -127,6 +150,11 @@ class Rules:
         name, thing = self.relations[self.direct(relation)], self.entities[source]
         found = f"{thing} has {self.entities[int(known[0])]} already"
         return f"{found}, and {name} has {single} ({self._several(relation)})"
+
+    def of_the_other_end(self, relation: int) -> BoolArray | None:
+        """Entities at the other end of a relation that leads from one sort of things to another, (N,): no country has
+        a country. A habit of the graph and no contradiction, so it counts only for what is proposed unasked."""
+        return self.slots.count(self.inverse(relation)) > 0 if self.never_leads_on(self.direct(relation)) else None
 
     def describe(self, direct: int) -> list[str]:
         """What is known of a relation, in words, each with its count."""
@@ -145,6 +173,22 @@ class Rules:
     def is_acyclic(self, direct: int) -> bool:
         is_part = direct in self.axioms.parts and not self.patterns.cyclic[direct]
         return bool(self.patterns.is_acyclic[direct]) or direct in self.axioms.acyclic or is_part
+
+    def never_leads_on(self, direct: int) -> bool:
+        """Whether the relation leads from one sort of things to another, so that its facts form no chains."""
+        return bool(self.patterns.never_leads_on[direct])
+
+    def _find_top(self, direct: int) -> int | None:
+        """The one thing that most others are under, in a relation without cycles."""
+        head, tail = self.closures.pairs(direct)
+        if not self.is_acyclic(direct) or len(tail) < MIN_FACTS_UNDER_TOP:
+            return None
+        tops, count = np.unique(tail[~np.isin(tail, head)], return_counts=True)
+        for top in tops[np.argsort(-count, kind="stable")][:MOST_TOPS].tolist():
+            under = int(self.closures.reach(top, self.inverse(direct)).sum())
+            if under > MIN_UNDER_TOP * len(np.unique(np.concatenate([head, tail]))):
+                return int(top)
+        return None
 
     def is_irreflexive(self, direct: int) -> bool:
         declared = self.axioms.says("irreflexive", direct) or self.axioms.says("asymmetric", direct)
@@ -178,14 +222,42 @@ class Rules:
             return "a blank node has no name that a fact could be told by"
         head, _, tail = fact_of(source, relation, answer, self.num_relations)
         for slot, entity, kind in ((direct, head, "domain"), (self.inverse(direct), tail, "range")):
+            sort = axioms.of_another_sort(slot)
+            if sort is not None and sort[entity]:
+                is_property = axioms.is_property is not None and axioms.is_property[entity]
+                what, others = ("a property", "things") if is_property else ("no property", "properties")
+                return f"{self.entities[entity]} is {what}, and {self.relations[direct]} is about {others}"
             outside = axioms.against(slot)
             if outside is not None and outside[entity]:
                 wanted = self.entities[axioms.ends[slot]]
                 return f"{self.entities[entity]} is no {wanted}, the {kind} of {self.relations[direct]}"
         disjoint = axioms.disjoint_with(head, direct)
         if disjoint is not None and disjoint[tail]:
-            return f"the classes of {self.entities[head]} and {self.entities[tail]} are disjoint"
+            return self._why_disjoint(head, tail)
         return None
+
+    def _between(self, source: int, relation: int) -> list[int]:
+        """Relation ids that link the source with something, and rule the relation out between the same two."""
+        roles = self.slots.roles(source)
+        return roles[self.pairs.excluding(relation)[roles]].tolist()
+
+    def _against_pair(self, head: int, direct: int, tail: int) -> str | None:
+        for other in self._between(head, direct):
+            if tail in self._answers(head, other):
+                first, second = (head, tail) if other < self.num_relations else (tail, head)
+                name = self.relations[self.direct(other)]
+                stored = f"{self.entities[first]} {name} {self.entities[second]} is a fact"
+                both = _of(*self.pairs.counts(direct, other))
+                return f"{stored}, and {both} such pairs are linked by {self.relations[direct]} too"
+        return None
+
+    def _why_disjoint(self, head: int, tail: int) -> str:
+        pair = self.axioms.excluding_classes(head, tail)
+        if pair is None:
+            return f"the classes of {self.entities[head]} and {self.entities[tail]} are disjoint"
+        one, other = (self.entities[end] for end in pair)
+        under = f"{self.entities[head]} is under {one} and {self.entities[tail]} under {other}"
+        return f"{under}: {_of(*self.axioms.apart[pair])} things are under both"
 
     def _why_implied(self, head: int, direct: int, tail: int) -> str | None:
         stored = self.implied.why(head, direct, tail)

@@ -43,13 +43,19 @@ class Together:
             return False
         if rules.is_acyclic(direct) and self._leads(rules, tail, direct, head):
             return True
-        ways = rules.implied.ways(direct)
-        for other in ends.get((head, direct), ()):
-            if ways is not None and rules.closures.reach(other, *ways.tails)[tail]:
-                return True
-            if rules.axioms.are_disjoint(tail, other, direct):
-                return True
-        return False
+        if self._follows(rules, head, direct, tail):
+            return True
+        return any(rules.axioms.are_disjoint(tail, other, direct) for other in ends.get((head, direct), ()))
+
+    def _follows(self, rules: Rules, head: int, direct: int, tail: int) -> bool:
+        """Whether an admitted fact gives this one: of something above the head, with something below the tail."""
+        ways, pairs = rules.implied.ways(direct), self._pairs.get(direct)
+        if ways is None or not pairs:
+            return False
+        walk, num = rules.closures, rules.num_relations
+        above = walk.reach(head, *ways.heads)
+        below = walk.reach(tail, *(inverse_of(r, num) for r in ways.tails))
+        return any(above[one] and below[other] for one, other in pairs)
 
     def _leads(self, rules: Rules, start: int, direct: int, end: int) -> bool:
         """Whether stored and admitted facts of a relation lead from one thing to another."""

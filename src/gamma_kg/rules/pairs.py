@@ -1,0 +1,50 @@
+"""Relations that never hold between the same two things: a part of a kidney is no kind of kidney.
+
+The model sees that two things belong together, and proposes a second relation for what the first one says already.
+S relation ids, both ways round.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from gamma_kg.graph.inverse import both_ways, inverse_of, num_types
+from gamma_kg.rules.bounds import at_most
+
+IntArray = NDArray[np.int64]
+# Not one pair may have both; the bounds are for what may still come, of this relation's facts and of the other's.
+MAX_BESIDE = 0.005
+MAX_BESIDE_OTHER = 0.01
+
+
+class PairExclusions:
+    """Counts how often any two relations link the same pair."""
+
+    def __init__(self, triples: IntArray, num_entities: int, num_relations: int) -> None:
+        self._num_relations = num_relations
+        start, relation, end = both_ways(triples, num_relations)
+        _, pair = np.unique(start * np.int64(max(num_entities, 1)) + end, return_inverse=True)
+        size = (int(pair.max()) + 1 if len(pair) else 0, num_types(num_relations))
+        links = sparse.csr_array((np.ones(len(pair)), (pair, relation)), shape=size)
+        links.sum_duplicates()
+        links.data[:] = 1
+        self._both_SS = (links.T @ links).tocsc()
+        self._facts: IntArray = self._both_SS.diagonal().astype(np.int64)
+        self.excluding = lru_cache(maxsize=None)(self._excluding)
+
+    def _excluding(self, relation: int) -> NDArray[np.bool_]:
+        """Relation ids that, where they link two things, rule this one out between them, (S,)."""
+        both = self._both_SS[:, [relation]].toarray().ravel().astype(np.int64)
+        found = (both == 0) & (at_most(0, self._facts[relation]) <= MAX_BESIDE)
+        found &= at_most(both, self._facts) <= MAX_BESIDE_OTHER
+        # Whether a relation holds both ways is a rule of its own.
+        found[[relation, inverse_of(relation, self._num_relations)]] = False
+        return found
+
+    def counts(self, relation: int, other: int) -> tuple[int, int]:
+        """Pairs that both link, and those that the other one does."""
+        return int(self._both_SS[other, relation]), int(self._facts[other])
