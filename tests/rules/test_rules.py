@@ -9,6 +9,8 @@ import pytest
 
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.complete import complete
+from gamma_kg.complete.choice import Choice
+from gamma_kg.complete.proposals import promising_queries
 from gamma_kg.data.options import ReadReport
 from gamma_kg.rules import Rules, rules_of
 from gamma_kg.rules.bounds import at_least, at_most
@@ -269,6 +271,9 @@ def test_properties_are_no_things_and_things_no_properties(tmp_path: Path) -> No
     assert "hasIngredient is a property" in why_not("hasIngredient", "rdf:type", "Country")
     assert "Italy is no property" in why_not("Italy", "rdfs:subPropertyOf", "hasIngredient")
     assert "France is no Pizza, the domain of" in why_not("France", "hasBase", "Thin")
+    asked = {(kg.entities[s], r) for s, r in promising_queries(kg, Choice.of(kg)).tolist()}
+    assert not {(name, kg.relation_id("hasBase")) for name in ("France", "hasIngredient", "Ham")} & asked
+    assert ("hasIngredient", kg.relation_id("rdf:type")) not in asked and ("Roma", kg.relation_id("hasBase")) in asked
     assert not why_not("Roma", "hasBase", "Thin")
 
 

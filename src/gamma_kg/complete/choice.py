@@ -120,16 +120,22 @@ class Choice:
 
 
 def _out_of_place(rules: Rules, queries: IntArray) -> NDArray[np.bool_]:
-    """Queries that no answer fits, whatever it is: the class above the top one, the country of a country, and what
-    is to be said of terms that the ontology only refers to: that is for the ontology that they are from."""
+    """Queries that no answer fits, whatever it is: the class above the top one, the country of a country, the base of a
+    property where only pizzas have one. And what is to be said of terms that the ontology only refers to: that is for
+    the ontology that they are from."""
     found = np.zeros(len(queries), dtype=bool)
     if rules.axioms.is_outside is not None:
         found = rules.axioms.is_outside[queries[:, 0]] & (queries[:, 1] < rules.num_relations)
     for relation in np.unique(queries[:, 1]).tolist():
         rows = np.flatnonzero(queries[:, 1] == relation)
-        outside = rules.of_the_other_end(relation)
-        if outside is not None:
-            found[rows] |= outside[queries[rows, 0]]
+        for outside in (
+            rules.of_the_other_end(relation),
+            rules.axioms.against(relation),
+            rules.axioms.of_another_sort(relation),
+            rules.slots.excluded(relation),
+        ):
+            if outside is not None:
+                found[rows] |= outside[queries[rows, 0]]
         if relation < rules.num_relations and (top := rules.top(relation)) is not None:
             found[rows] |= queries[rows, 0] == top
     return found

@@ -51,7 +51,7 @@ def _largest(above: NDArray[np.int64], below: NDArray[np.int64], num_entities: i
     children = sparse.csr_array((np.ones(len(above)), (above, below)), shape=shape)
     ways = np.ones(num_entities)
     for _ in range(MOST_LEVELS):
-        more = np.minimum(1 + children @ ways, num_entities)
+        more = np.minimum(1 + np.asarray(children @ ways), num_entities)
         if np.array_equal(more, ways):
             break
         ways = more

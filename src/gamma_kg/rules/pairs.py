@@ -43,7 +43,7 @@ class PairExclusions:
         found &= at_most(both, self._facts) <= MAX_BESIDE_OTHER
         # Whether a relation holds both ways is a rule of its own.
         found[[relation, inverse_of(relation, self._num_relations)]] = False
-        return found
+        return np.asarray(found, dtype=bool)
 
     def counts(self, relation: int, other: int) -> tuple[int, int]:
         """Pairs that both link, and those that the other one does."""

@@ -239,7 +239,8 @@ class Rules:
     def _between(self, source: int, relation: int) -> list[int]:
         """Relation ids that link the source with something, and rule the relation out between the same two."""
         roles = self.slots.roles(source)
-        return roles[self.pairs.excluding(relation)[roles]].tolist()
+        found: list[int] = roles[self.pairs.excluding(relation)[roles]].tolist()
+        return found
 
     def _against_pair(self, head: int, direct: int, tail: int) -> str | None:
         for other in self._between(head, direct):
