@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socketserver
 import struct
+import sys
 from typing import Any
 
 HELLO, LOGON, GOODBYE, RESET, RUN, PULL, BEGIN, COMMIT, ROLLBACK, TELEMETRY = (
@@ -21,6 +22,12 @@ class BoltServer(socketserver.ThreadingTCPServer):
 
     allow_reuse_address = True
     daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A caller that gave up has closed its end: nothing to tell."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

@@ -100,6 +100,8 @@ def hub() -> None:
     check(torch.equal(*found), "the same bits with one and two threads")
     answers = gamma.predict(kg, head="e0", relation="r1", top_k=3, local="off", rules=False)
     check(len(answers) == 3, "whole: three answers")
+    answers = gamma.predict(kg, head="e7", relation="r1", top_k=3, local=20_000, rules=False)
+    check(len(answers) == 3 and all(a.score == a.score for a in answers), "beside the hub, local: three answers")
 
 
 def parallel_edges() -> None:

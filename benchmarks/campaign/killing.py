@@ -142,7 +142,7 @@ def _chain(
         _, said = process.communicate(timeout=120)
         kills += was_running
         if "Traceback" in said and not (is_fresh and sign == signal.SIGINT and in_pythons_start(said)):
-            return kills, f"a traceback after {sign.name}: {said[-400:]}"
+            return kills, f"a traceback after {sign.name}: {said[:600]} … {said[-400:]}"
         if process.returncode not in ENDS[sign]:
             return kills, f"exit code {process.returncode} after {sign.name}: {said[-300:]}"
         if left := orphans(process.pid):
@@ -160,7 +160,8 @@ def _chain(
 def in_pythons_start(said: str) -> bool:
     """Whether a traceback of Ctrl-C lies wholly in Python's own start."""
     places = re.findall(r'File "(.*)', said)
-    return "KeyboardInterrupt" in said and all(PYTHONS_START.match(place) for place in places)
+    begins = bool(places) and places[0].startswith("<frozen ")  # not in what Python does when it ends
+    return begins and "KeyboardInterrupt" in said and all(PYTHONS_START.match(place) for place in places)
 
 
 def _stop(process: subprocess.Popen[str] | Child, sign: signal.Signals, seconds: float) -> bool:

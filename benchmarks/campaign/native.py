@@ -54,7 +54,8 @@ def _instruction_sets(line: Line) -> Line:
     kg = KnowledgeGraph.from_file(real) if real.exists() else demo_graph()
     line.remark = f"{'fb15k237-v1' if real.exists() else 'demo'}, {len(kg.triples):,} facts"
     gamma, module = Gamma.from_pretrained(), native.module()
-    questions = torch.randint(0, kg.num_entities, (6,)), torch.randint(0, kg.num_types, (6,))
+    seed = torch.Generator().manual_seed(0)
+    questions = [torch.randint(0, most, (6,), generator=seed) for most in (kg.num_entities, kg.num_types)]
     heads, relations = (part.tolist() for part in questions)
     with plain_torch():
         wanted = gamma.scores(kg, heads, relations)

@@ -9,12 +9,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from campaign.jobs import environment, orphans, prepare
 from campaign.lines import Effort, Line
+
+if TYPE_CHECKING:
+    from gamma_kg import Gamma, KnowledgeGraph
 
 MINUTE = 60.0
 
@@ -52,10 +56,29 @@ def _many_threads(line: Line, effort: Effort) -> Line:
         together = list(pool.map(lambda question: ask(fresh, question), questions))
     for question, one, other in zip(questions, alone, together, strict=True):
         line.expect(torch.equal(one, other), f"{question}: differs by {float((one - other).abs().max())}")
+    _many_predict(line, gamma, graphs, questions[::6], effort.threads)
     return line
 
 
-def _another() -> object:
+def _many_predict(
+    line: Line, gamma: Gamma, graphs: Sequence[KnowledgeGraph], questions: Sequence[tuple[int, int, int]], threads: int
+) -> None:
+    """The same by names: with rules, and probabilities that are fitted once and kept."""
+    from gamma_kg import Gamma
+
+    def ask(model: Gamma, question: tuple[int, int, int]) -> list[tuple[str, float, float]]:
+        kg = graphs[question[0]]
+        names = {"head": kg.entities[question[1]], "relation": kg.relations[question[2] % kg.num_relations]}
+        return [(a.name, a.score, a.probability) for a in model.predict(kg, **names, top_k=5)]
+
+    alone, fresh = [ask(gamma, question) for question in questions], Gamma.from_pretrained()
+    with ThreadPoolExecutor(threads) as pool:
+        together = list(pool.map(lambda question: ask(fresh, question), questions))
+    for question, one, other in zip(questions, alone, together, strict=True):
+        line.expect(one == other and len(one) == 5, f"{question} by name: {one[:1]} alone, {other[:1]} together")
+
+
+def _another() -> KnowledgeGraph:
     import numpy as np
 
     from gamma_kg import KnowledgeGraph

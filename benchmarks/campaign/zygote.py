@@ -144,13 +144,14 @@ if __name__ == "__main__":
 
     for name in IMPORTS:
         importlib.import_module(name)
+    if "GAMMA_FAULTS_SERVER" in os.environ:
+        # Before the fork: a command that is stopped in it would not have come to its own first line yet.
+        from fetch_program import use_server
+
+        use_server()
     todo = serve()
     if todo is not None:
         become(todo)
-        if "GAMMA_FAULTS_SERVER" in os.environ:
-            from fetch_program import use_server
-
-            use_server()
         from gamma_kg.__main__ import main
 
         main()

@@ -15,7 +15,7 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
-from campaign.killing import commands  # noqa: E402
+from campaign.killing import commands, in_pythons_start  # noqa: E402
 from campaign.lines import SHORT, Line  # noqa: E402
 
 import faults  # noqa: E402
@@ -83,3 +83,24 @@ def test_a_campaign_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest
 def test_the_campaign_is_a_program() -> None:
     done = subprocess.run([sys.executable, str(BENCHMARKS / "faults.py"), "--help"], capture_output=True, text=True)
     assert done.returncode == 0 and "--short" in done.stdout
+
+
+PLACE = '  File "{}", line 3, in {}\n    import x\n'
+
+
+@pytest.mark.parametrize(
+    ("places", "passes"),
+    [
+        ([("<frozen site>", "main"), ("/usr/lib/python3.11/encodings/utf_8.py", "<module>")], True),
+        ([("<frozen site>", "exec"), ("/venv/lib/python3.11/site-packages/_gamma_editable.py", "<module>")], True),
+        ([("<frozen runpy>", "_run_module_as_main"), ("/src/gamma_kg/__main__.py", "<module>")], True),
+        ([("<frozen runpy>", "_run_code"), ("/src/gamma_kg/__main__.py", "main")], False),
+        ([("<frozen runpy>", "_run_code"), ("/src/gamma_kg/cli/predict.py", "<module>")], False),
+        ([("<frozen site>", "x"), ("/venv/lib/python3.11/site-packages/torch/__init__.py", "<module>")], False),
+        ([("/usr/lib/python3.11/threading.py", "_shutdown")], False),
+    ],
+)
+def test_only_a_traceback_of_pythons_own_start_passes(places: list[tuple[str, str]], passes: bool) -> None:
+    said = "Traceback (most recent call last):\n" + "".join(PLACE.format(*place) for place in places)
+    assert in_pythons_start(said + "KeyboardInterrupt\n") is passes
+    assert not in_pythons_start(said + "ValueError: no\n")

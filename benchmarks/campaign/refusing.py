@@ -1,0 +1,31 @@
+"""What hostile input must come to: one line, exit code 2, soon and in little memory."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from campaign.jobs import environment
+from campaign.lines import Line
+from campaign.zygote import Zygote
+
+# Seconds of the processor, so that a busy machine does not count as a hang; and of the clock, after which it is one.
+MAX_SECONDS, MAX_WAIT, MAX_MB = 20.0, 300.0, 2048
+
+
+def refused(line: Line, what: str, words: list[str], folder: Path, zygote: Zygote, wait: float = MAX_WAIT) -> str:
+    """Expects one line, exit code 2, soon and in little memory."""
+    process = zygote.start(words, folder, environment(folder))
+    try:
+        _, said = process.communicate(timeout=wait)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        line.expect(False, f"{what}: no end after {wait:.0f} s")
+        return ""
+    errors = [text for text in said.splitlines() if text.startswith("gamma: ")]
+    line.expect(process.returncode == 2, f"{what}: exit code {process.returncode}: {said[-300:]}")
+    line.expect("Traceback" not in said and bool(errors), f"{what}: said {said[-300:]}")
+    line.expect(process.peak_mb < MAX_MB, f"{what}: {process.peak_mb:.0f} MB")
+    line.expect(process.cpu_seconds < MAX_SECONDS, f"{what}: {process.cpu_seconds:.0f} s")
+    line.remark = f"at most {max(process.peak_mb, float((line.remark or 'at most 0').split()[2])):.0f} MB"
+    return said
