@@ -115,11 +115,12 @@ def _built(same: Line, tested: Line, folder: Path) -> Iterator[Line]:
     source, target = next(path for path in places[0].iterdir() if path.name != "wheel"), folder / "installed"
     shutil.unpack_archive(wheels[0], target, "zip")
     done_ = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTED], cwd=source, text=True,
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *TESTED], cwd=source, text=True,
         capture_output=True, env=os.environ | {"PYTHONPATH": str(target), "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     passed = re.search(r"(\d+) passed", done_.stdout)
     tested.tried = int(passed[1]) if passed else 0
+    tested.expect(tested.tried > 0, f"no test was run: {done_.stdout[-300:]}")
     tested.expect(done_.returncode == 0, f"exit code {done_.returncode}: {done_.stdout[-500:]}")
     where = [sys.executable, "-c", "import gamma_kg; print(gamma_kg.__file__)"]
     found = subprocess.run(where, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(target)}).stdout

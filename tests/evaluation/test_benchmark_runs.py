@@ -210,6 +210,19 @@ def test_results_of_another_model_or_other_options_are_refused_until_fresh(folde
     assert json.loads((tmp_path / "made.json").read_text())["model"]["name"] == fresh["model"]["name"] == "other"
 
 
+def test_a_graph_that_another_run_is_ranking_into_the_folder_is_refused(folder, tmp_path):
+    benchmark, model = load_benchmark(str(folder)), named(CountingPredictor())
+    with (
+        ResultStore(tmp_path).alone(benchmark.name, "test"),
+        pytest.raises(DataError, match=r"the result .* another process .* is at work on it"),
+    ):
+        evaluate_benchmark(benchmark, model, EvaluationOptions(), out=tmp_path)
+    result = evaluate_benchmark(benchmark, model, EvaluationOptions(), out=tmp_path)
+    with ResultStore(tmp_path).alone(benchmark.name, "test"):  # what is finished can be read all the same
+        assert evaluate_benchmark(benchmark, model, EvaluationOptions(), out=tmp_path) == result
+    assert not list(tmp_path.glob(".*.lock"))
+
+
 def test_valid_and_test_results_live_side_by_side(folder, tmp_path):
     benchmark = load_benchmark(str(folder))
     for split in ("test", "valid"):

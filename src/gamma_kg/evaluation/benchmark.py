@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -125,27 +126,35 @@ def evaluate_benchmark(
     label = f"{benchmark.name}.relation" if task == "relation" else benchmark.name
     label += ".rules" if options.rules else ""
     label += ".local" if options.local != "off" else ""
-    if store is not None and fresh and processes.is_first:
-        store.discard(label, options.split)
-    found = store.finished(label, options.split, key) if store is not None and processes.is_first else None
-    found = processes.from_first(found)
-    if found is not None and not set(options.by) - found[0].get("by", {}).keys():
-        return found[0]
-    split = benchmark.split(options.split, published_filter=options.published_filter)
-    plan = options.plan(benchmark, split)
-    if found is not None:
-        result, counts = found
-    else:
-        partial = _partial(store, label, options.split, key, len(plan), processes)
-        counts = _rank(split, plan, model, options, partial, benchmark.name, processes, progress)
-        result = _summary(benchmark, split, plan, counts, options, task)
-        result |= {"model": _described(model), "key": key, "leakage": leakage_of(benchmark.name, model.trained_on)}
-        result |= _cost(partial.elapsed, len(plan), processes)
-    result = _ordered(result | {"by": result.get("by", {}) | _strata(options.by, benchmark, split, plan, counts)})
-    if store is not None and processes.is_first:
-        store.save(label, result, counts)
-        store.drop_partials(label, options.split)
-    return result
+
+    def finished() -> dict[str, Any] | tuple[dict[str, Any], RivalCounts] | None:
+        """The record if it says all that is wanted, else what there is of it."""
+        found = store.finished(label, options.split, key) if store is not None and processes.is_first else None
+        found = processes.from_first(found)
+        return found[0] if found is not None and not set(options.by) - found[0].get("by", {}).keys() else found
+
+    if not fresh and isinstance(found := finished(), dict):
+        return found
+    with store.alone(label, options.split) if store is not None and processes.is_first else nullcontext():
+        if store is not None and fresh and processes.is_first:
+            store.discard(label, options.split)
+        if isinstance(found := finished(), dict):  # by another process, just before this one was alone
+            return found
+        split = benchmark.split(options.split, published_filter=options.published_filter)
+        plan = options.plan(benchmark, split)
+        if found is not None:
+            result, counts = found
+        else:
+            partial = _partial(store, label, options.split, key, len(plan), processes)
+            counts = _rank(split, plan, model, options, partial, benchmark.name, processes, progress)
+            result = _summary(benchmark, split, plan, counts, options, task)
+            result |= {"model": _described(model), "key": key, "leakage": leakage_of(benchmark.name, model.trained_on)}
+            result |= _cost(partial.elapsed, len(plan), processes)
+        result = _ordered(result | {"by": result.get("by", {}) | _strata(options.by, benchmark, split, plan, counts)})
+        if store is not None and processes.is_first:
+            store.save(label, result, counts)
+            store.drop_partials(label, options.split)
+        return result
 
 
 def _described(model: NamedModel) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from gamma_kg.errors import DataError
 from gamma_kg.evaluation.ranking import RivalCounts
 from gamma_kg.io.atomic import write_text, write_whole
+from gamma_kg.io.lock import beside, locked
 from gamma_kg.io.sealed import read_object, seal
 
 FORMAT = "gamma-kg/result/1"
@@ -78,6 +80,11 @@ class ResultStore:
         path = self.path(label, result["split"])
         _write_arrays(self._ranks_path(path), result["key"], counts)
         write_text(path, json.dumps(seal(plain(result)), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def alone(self, label: str, split: str) -> AbstractContextManager[None]:
+        """While inside, no other run ranks this graph into this folder: both would write the same files."""
+        path = self.path(label, split)
+        return locked(beside(path), f"the result {path}")
 
     def discard(self, label: str, split: str) -> None:
         self.path(label, split).unlink(missing_ok=True)
