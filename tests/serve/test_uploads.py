@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import io
 from collections.abc import Callable
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -48,3 +49,15 @@ def test_graphs_that_come_at_the_same_time_do_not_pass_the_limit(make_service: C
     refused = [found for found in asyncio.run(send()) if isinstance(found, DataError)]
     assert len(service.graphs) == 4 and len(refused) == 4
     assert all("4 graphs are held already" in str(error) for error in refused)
+
+
+def test_a_folder_for_uploads_is_made_when_one_comes_and_gone_with_the_server(
+    make_service: Callable[..., Service], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    service = make_service()
+    assert list(tmp_path.iterdir()) == []
+    asyncio.run(take_in(service, UploadFile(io.BytesIO(FACTS), filename="a.tsv")))
+    assert [list(folder.iterdir()) for folder in tmp_path.iterdir()] == [[]]
+    service.close()
+    assert list(tmp_path.iterdir()) == []

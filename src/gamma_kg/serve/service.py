@@ -6,6 +6,7 @@ import asyncio
 import tempfile
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -62,7 +63,6 @@ class Service:
             self._answer, self._turn, size=limits.batch, wait_seconds=limits.batch_ms / 1000, queue=limits.queue
         )
         self.jobs = Jobs(limits.jobs)
-        self._folder = tempfile.TemporaryDirectory(prefix="gamma-serve-")
         self.reading = asyncio.Lock()  # held while an uploaded graph is read
         self.is_stopping = False
         for graph in graphs:
@@ -84,6 +84,11 @@ class Service:
         """For uploads and results; nobody else's, and gone with the server."""
         return Path(self._folder.name)
 
+    @cached_property
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        # Made when it is needed first: tools for an assistant never do, and are ended by a signal.
+        return tempfile.TemporaryDirectory(prefix="gamma-serve-")
+
     def announce_stop(self) -> None:
         """New work is refused from now on; streams end."""
         self.is_stopping = True
@@ -95,7 +100,8 @@ class Service:
         self.thread.stop()
         for graph in self.graphs:
             graph.review.close()
-        self._folder.cleanup()
+        if "_folder" in vars(self):
+            self._folder.cleanup()
 
     async def predict(self, graph: HostedGraph, queries: Sequence[Query], wanted: Wanted) -> list[list[Prediction]]:
         """Ranked answers of each query."""
