@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
+from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.inverse import direct_of, is_inverse
 
@@ -33,7 +34,10 @@ class EntitySample:
         self.group_G, self.row_G = groups_of(edges, self.entity_n)
         self.slot_G: IntArray = edges.group_type[torch.from_numpy(self.group_G)].numpy().astype(np.int64)
         group = torch.from_numpy(self.group_G)
-        self.size_G: IntArray = (edges.group_ptr[group + 1] - edges.group_ptr[group]).numpy()
+        start, stop = edges.group_ptr[group], edges.group_ptr[group + 1]
+        self.size_G: IntArray = (stop - start).numpy()
+        _require(edges, bool(((start >= 0) & (start <= stop) & (stop <= edges.num_edges)).all()), "groups of edges")
+        _require(edges, bool(((self.slot_G >= 0) & (self.slot_G < edges.num_types)).all()), "types of edges")
 
     def __len__(self) -> int:
         return len(self.entity_n)
@@ -77,7 +81,14 @@ class EntitySample:
         within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
         start = self._edges.group_ptr[torch.from_numpy(self.group_G[at])].numpy()
         other = self._edges.neighbour[torch.from_numpy(np.repeat(start, count) + within)].numpy()
+        _require(self._edges, bool(((other >= 0) & (other < self._edges.num_nodes)).all()), "ends of edges")
         return np.repeat(at, count), other.astype(np.int64)
+
+
+def _require(edges: Edges, is_sound: bool, what: str) -> None:
+    """The edges may come from files that nobody has read whole."""
+    if not is_sound:
+        raise DataError(f"{edges!r} is damaged: {what} are out of range; make it again from its facts")
 
 
 def groups_of(edges: Edges, entity: IntArray) -> tuple[IntArray, IntArray]:
@@ -85,5 +96,6 @@ def groups_of(edges: Edges, entity: IntArray) -> tuple[IntArray, IntArray]:
     ids = torch.from_numpy(np.ascontiguousarray(entity, dtype=np.int64))
     first, last = edges.node_ptr[ids].numpy(), edges.node_ptr[ids + 1].numpy()
     count = last - first
+    _require(edges, bool(((first >= 0) & (count >= 0) & (last <= edges.num_groups)).all()), "groups of nodes")
     within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
     return np.repeat(first, count) + within, np.repeat(np.arange(len(entity)), count)

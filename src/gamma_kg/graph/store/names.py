@@ -73,7 +73,7 @@ class StoredNames(Names):
     def id(self, name: str, *, exact: bool = False) -> int:
         found = self._meant(name) if isinstance(name, str) else []
         if not found and not exact and isinstance(name, str):
-            found = [self._index.find(other)[0] for other in self._order.in_any_case(name)]
+            found = [at for other in self._order.in_any_case(name) for at in self._index.find(other)[:1]]
         if len(found) > 1:
             raise self.ambiguous(name, [self[i] for i in found])
         if not found:

@@ -11,12 +11,18 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from gamma_kg.errors import DataError
 from gamma_kg.graph.store.layout import AnyArray, ArrayFolder
 from gamma_kg.graph.store.scan import holding
 
 BATCH_STRINGS = 1 << 18
 BASE = np.uint64(0x9E3779B97F4A7C15)
 MIX = np.uint64(0xFF51AFD7ED558CCD)
+
+
+def damaged(found: object) -> DataError:
+    """Names that are no text, or places where there is none: files that changed since they were written."""
+    return DataError(f"the names of the store are damaged ({found}); `gamma index STORE --verify` says where")
 
 
 class StringTable:
@@ -29,13 +35,19 @@ class StringTable:
         return max(len(self._offset) - 1, 0)
 
     def __getitem__(self, index: int) -> str:
-        return self._content[self._offset[index] : self._offset[index + 1]].tobytes().decode()
+        try:
+            return self._content[self._offset[index] : self._offset[index + 1]].tobytes().decode()
+        except (IndexError, UnicodeDecodeError) as error:
+            raise damaged(error) from None
 
     def slice(self, start: int, stop: int) -> list[str]:
         offset = self._offset[start : stop + 1] if stop > start else self._offset[:1]
         content = self._content[int(offset[0]) : int(offset[-1])].tobytes()
         ends = (offset - offset[0]).tolist()
-        return [content[a:b].decode() for a, b in pairwise(ends)]
+        try:
+            return [content[a:b].decode() for a, b in pairwise(ends)]
+        except UnicodeDecodeError as error:
+            raise damaged(error) from None
 
     def batches(self, size: int = BATCH_STRINGS) -> Iterator[list[str]]:
         return (self.slice(start, min(start + size, len(self))) for start in range(0, len(self), size))
