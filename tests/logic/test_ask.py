@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 from gamma_kg import ConfigError, DataError, Gamma, KnowledgeGraph, UnknownNameError, ask, entity
 from gamma_kg.cli import app
+from gamma_kg.cli.ask import print_answers
+from gamma_kg.logic.ask import Answer, Step
 from gamma_kg.logic.bindings import Binder
 from gamma_kg.logic.execute import execute
 from gamma_kg.logic.formula import resolve
@@ -66,6 +68,9 @@ def test_what_is_denied_takes_from_the_probability_what_speaks_for_it(
     assert found["Finn"].follows
     assert found["Finn"].probability == pytest.approx(1 - denied["Finn"].probability)
     assert found["Finn"].probability < 1
+    (against,) = found["Finn"].denied
+    assert (against.head, against.relation, against.tail, against.known) == ("Ann", "mother of", "Finn", False)
+    assert found["Finn"].probability == pytest.approx(1 - against.probability)
     assert "Bob" not in found
 
 
@@ -168,6 +173,20 @@ def test_the_command_answers_in_a_table_and_in_json() -> None:
     assert len(lines) == 2 and first["follows"] and first["steps"][0]["relation"] == "has capital"
     bad = CliRunner().invoke(app, ["ask", "demo", '["Kenya", ["borders"'])
     assert isinstance(bad.exception, DataError) and "no JSON" in str(bad.exception)
+
+
+def test_the_table_tells_what_speaks_against_an_answer_and_what_is_hardly_likely(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    link = Step("A", "member of", "Union", known=False, probability=0.05)
+    rest = {"degree": 1.0, "bindings": {}, "steps": (replace(link, relation="near", probability=0.0002),)}
+    print_answers([Answer("A", 0.95, follows=True, denied=(link,), **rest)])
+    assert "yes, unless A «member of» Union (5.0%)" in capsys.readouterr().out
+    slight = replace(link, probability=0.001)
+    print_answers([Answer("B", 0.0002, follows=False, denied=(slight, replace(link, known=True)), **rest)])
+    shown = capsys.readouterr().out
+    assert "if A «near» Union (<0.1%)" in shown and "unless" not in shown
 
 
 def test_weights_say_how_they_take_a_step(small_gamma: Gamma) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +14,10 @@ from gamma_kg.cli.predict import DeviceOption, LocalOption, MemoryOption, RulesO
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 
 if TYPE_CHECKING:
-    from gamma_kg.logic.ask import Answer
+    from gamma_kg.logic.ask import Answer, Step
+
+# Less than this is told as such; what is denied is told from the second on, as it takes that much from an answer.
+LEAST_SHOWN, WORTH_TELLING = 0.0005, 0.005
 
 
 @reads_graph
@@ -104,14 +107,11 @@ def print_answers(answers: Sequence[Answer]) -> None:
     for name in variables:
         table.add_column(escape(f"?{name}"), overflow="fold")
     for rank, found in enumerate(answers, 1):
-        predicted = (
-            f"{step.head} «{step.relation}» {step.tail} ({step.probability:.1%})"
-            for step in found.steps
-            if not step.known
-        )
-        follows = "yes" if found.follows else escape("if " + ", ".join(predicted))
+        follows = "yes" if found.follows else f"if {_told(found.steps)}"
+        against = [step for step in found.denied if step.probability >= WORTH_TELLING]
+        follows = escape(f"{follows}, unless {_told(against)}" if _told(against) else follows)
         bound = [escape(found.bindings.get(name, "")) for name in variables]
-        table.add_row(str(rank), escape(found.name), f"{found.probability:.1%}", follows, *bound)
+        table.add_row(str(rank), escape(found.name), _percent(found.probability), follows, *bound)
     console = Console()
     console.print(table if answers else "No answer has a probability above zero.")
     for found in answers:
@@ -119,3 +119,14 @@ def print_answers(answers: Sequence[Answer]) -> None:
             if step.why is not None:
                 console.print(f"\n[bold]{escape(found.name)}[/bold]")
                 console.print(escape_markup(shown_lines(step.why.text())))
+
+
+def _told(steps: Iterable[Step]) -> str:
+    """The predicted facts among the steps."""
+    return ", ".join(
+        f"{step.head} «{step.relation}» {step.tail} ({_percent(step.probability)})" for step in steps if not step.known
+    )
+
+
+def _percent(probability: float) -> str:
+    return "<0.1%" if 0 < probability < LEAST_SHOWN else f"{probability:.1%}"

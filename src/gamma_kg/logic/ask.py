@@ -51,6 +51,7 @@ class Answer:
     follows: bool  # from the facts of the graph, without prediction
     bindings: dict[str, str]  # the best entity for every inner variable
     steps: tuple[Step, ...]  # from the answer down
+    denied: tuple[Step, ...] = ()  # what speaks most for something that the question denies, and so against the answer
 
 
 def ask(
@@ -103,6 +104,7 @@ def ask(
             follows=binder.follows(i),
             bindings={name: kg.entities[j] for name, j in binding.entities.items()},
             steps=tuple(_steps(kg, binding.links, probabilities, explain)),
+            denied=tuple(_steps(kg, binding.denied_links(), probabilities, None)),
         )
         for i, binding in bindings.items()
     ]
@@ -134,7 +136,7 @@ def understood(question: str | Formula | list[Any] | tuple[Any, ...]) -> tuple[F
 
 
 def _steps(
-    kg: KnowledgeGraph, links: list[Link], probabilities: LinkProbabilities, explain: Explain | None
+    kg: KnowledgeGraph, links: Iterable[Link], probabilities: LinkProbabilities, explain: Explain | None
 ) -> Iterator[Step]:
     for link in links:
         head, relation, tail = fact_of(link.start, link.relation, link.end, kg.num_relations)

@@ -53,6 +53,12 @@ class Binding:
         for part in self.denied:
             yield from part.all_links()
 
+    def denied_links(self) -> Iterator[Link]:
+        """What the answer would have to do without."""
+        for part in self.denied:
+            if part.is_possible:
+                yield from part.links
+
     def probability(self, of: LinkProbabilities) -> float:
         """That all the links hold, and nothing that is denied does."""
         if not self.is_possible:

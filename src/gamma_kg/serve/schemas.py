@@ -224,6 +224,7 @@ class AskedAnswer(Record):
     follows: bool = Field(description="From the facts of the graph, without prediction.")
     bindings: dict[str, str] = Field(description="The best entity for every inner variable.")
     steps: list[AskedStep]
+    denied: list[AskedStep] = Field(description="What speaks most for something that is denied: against the answer.")
 
 
 class AskResponse(Record):
