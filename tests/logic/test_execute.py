@@ -12,9 +12,10 @@ from gamma_kg.logic.execute import execute
 from gamma_kg.logic.formula import Along, Entity, Everything
 from gamma_kg.logic.fuzzy import LOGICS, logic_named
 from gamma_kg.logic.lists import SHAPES
-from gamma_kg.logic.predicted import ModelProjection, StepOptions, degrees, starts_of
+from gamma_kg.logic.predicted import ModelProjection, StepOptions, degrees, even_chance, starts_of
 from gamma_kg.logic.project import Frequency, Operand, Projector, Traversal
 from gamma_kg.logic.sample import Facts, sample_queries
+from gamma_kg.logic.usual_answers import usual_answers
 from gamma_kg.nn.model import RelationStates
 
 
@@ -103,8 +104,22 @@ def test_the_weights_of_a_set_add_up_to_one_at_most() -> None:
 
 def test_a_share_stands_for_an_even_chance() -> None:
     score = torch.tensor([[0.7, 0.2, 0.1]]).log() + 5
-    assert degrees(score, 0.1)[0].tolist() == pytest.approx([0.7 / 0.8, 0.2 / 0.3, 0.1 / 0.2])
+    assert degrees(score, torch.tensor([0.1]))[0].tolist() == pytest.approx([0.7 / 0.8, 0.2 / 0.3, 0.1 / 0.2])
     assert degrees(score, None)[0].tolist() == pytest.approx(score.sigmoid()[0].tolist())
+
+
+def test_an_answer_needs_less_of_the_scores_where_a_relation_has_more_answers() -> None:
+    """Three countries border two, four and no others; each has one capital."""
+    borders = [("A", "borders", other) for other in "BC"] + [("D", "borders", other) for other in "ABCE"]
+    kg = KnowledgeGraph.from_triples([*borders, ("A", "capital", "a"), ("D", "capital", "d")])
+    borders_id, capital = kg.relation_id("borders"), kg.relation_id("capital")
+    asked = torch.tensor([borders_id, capital, borders_id + kg.num_relations])
+    assert usual_answers(kg)[asked].tolist() == pytest.approx([3, 1, 6 / 4])
+    found = even_chance(kg, asked, StepOptions(share=0.3))
+    assert found is not None and found.tolist() == pytest.approx([0.1, 0.3, 0.2])
+    assert even_chance(kg, asked, StepOptions(share=None)) is None
+    alike = even_chance(kg, asked, StepOptions(share=0.3, usual=False))
+    assert alike is not None and alike.tolist() == pytest.approx([0.3] * 3)
 
 
 def test_facts_are_believed_to_the_degree_of_where_they_lead_from(family: KnowledgeGraph, small_gamma: Gamma) -> None:

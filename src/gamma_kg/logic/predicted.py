@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -16,15 +15,19 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.starts import Starts
 from gamma_kg.logic.project import Operand, Projector
 from gamma_kg.logic.traverse import Follow
+from gamma_kg.logic.usual_answers import usual_answers
 from gamma_kg.nn.provenance import origin_of
 from gamma_kg.predicting.gamma import Gamma
-from gamma_kg.predicting.switch import Local, local_triples, said
+from gamma_kg.predicting.switch import Local, local_triples, said, triples_for
 from gamma_kg.rules import rules_of
 
 # Degrees of a set are told apart in so many levels where facts lead on from it.
 LEVELS = 10
 # On a neighbourhood a step goes on from the best so many of a set: it grows around all of them together.
 LOCAL_STARTS = 128
+# A step from a set needs more of the graph than one from an entity: the whole of it up to this work of a layer (as
+# `predicting/switch.py` counts it), then a wider neighbourhood. docs/how-to/ask.md has the measurements.
+CHEAP_FROM_SETS, WIDER = 5_000_000, 3
 # The likely members of a set, those with this part of the highest degree, rule an answer out if all of them do; of more
 # than so many one always leads there.
 LIKELY, MOST_LIKELY = 0.1, 16
@@ -38,8 +41,9 @@ class StepOptions:
     facts: where the graph itself leads is reached for sure, to the degree of where one comes from; else the model alone
         says so. Link prediction is trained with the asked facts taken out of the graph, so such weights need it.
     unit: the weights of a set add up to one at most, as with the one source of link prediction.
-    share: the share among all entities that stands for an even chance: degree = share / (share + this). None: the
+    share: the share of the softmax over all entities that stands for an even chance: degree = x / (x + this). None: the
         degree is sigmoid(score), for weights that were trained by binary cross-entropy.
+    usual: x is the share times the answers that the relation usually has, which share it; else the share itself.
     direct: relation states are conditioned on the direct relation also where heads are asked for, as link prediction is
         trained. Else on the asked relation itself, as the official executor does it.
     """
@@ -47,7 +51,8 @@ class StepOptions:
     threshold: float = 0.0
     facts: bool = True
     unit: bool = True
-    share: float | None = 0.1
+    share: float | None = 0.5
+    usual: bool = True
     direct: bool = True
 
     def __post_init__(self) -> None:
@@ -88,15 +93,19 @@ class ModelProjection(Projector):
         super().__init__(kg)
         self._uses_rules = rules
         self.gamma, self.options, self.memory = gamma, options or steps_of(gamma), memory
+        # The triples of a neighbourhood, of a step from an entity and of one from a set; None: the whole graph.
         self.local: int | None = local_triples(kg, local)
+        self.local_from_sets: int | None = triples_from_sets(kg, local)
 
     def project(self, operands: Sequence[Operand], relations: Sequence[int]) -> Tensor:
-        most = None if self.local is None else LOCAL_STARTS
+        triples = self.local if all(isinstance(operand, int) for operand in operands) else self.local_from_sets
+        most = None if triples is None else LOCAL_STARTS
         starts = starts_of(operands, self.options.threshold, unit=self.options.unit, most=most)
         degree_BN = torch.empty(len(operands), self.kg.num_entities)
-        asked, local, on_asked = torch.tensor(relations), said(self.local), not self.options.direct
+        asked, local, on_asked = torch.tensor(relations), said(triples), not self.options.direct
         for batch in self.gamma.score_batches(self.kg, starts, asked, self.memory, local, on_asked=on_asked):
-            degree_BN[batch.query] = degrees(batch.dense()[batch.row].float().cpu(), self.options.share)
+            score_BN = batch.dense()[batch.row].float().cpu()
+            degree_BN[batch.query] = degrees(score_BN, even_chance(self.kg, asked[batch.query], self.options))
         if self._uses_rules:
             for degree_N, operand, relation in zip(degree_BN, operands, relations, strict=True):
                 degree_N[self._against(operand, relation, degree_N)] = 0
@@ -118,6 +127,14 @@ class ModelProjection(Projector):
         return torch.from_numpy(reduce(np.intersect1d, found))
 
 
+def triples_from_sets(kg: KnowledgeGraph, local: Local) -> int | None:
+    """The triples of the neighbourhood of a set; None: the whole graph. A number of the user's is taken as it is."""
+    if local != "auto":
+        return local_triples(kg, local)
+    triples = triples_for(kg.num_entities, kg.num_triples, "auto", CHEAP_FROM_SETS)
+    return None if triples is None else WIDER * triples
+
+
 def with_facts(degree_BN: Tensor, operands: Sequence[Operand], relations: Sequence[int], follow: Follow) -> Tensor:
     """Degrees raised where facts lead: to the degree of the best entity they lead from, rounded down to a level."""
     certain_BN = torch.zeros(degree_BN.shape)
@@ -133,11 +150,18 @@ def with_facts(degree_BN: Tensor, operands: Sequence[Operand], relations: Sequen
     return torch.maximum(degree_BN, certain_BN)
 
 
-def degrees(score_BN: Tensor, share: float | None) -> Tensor:
-    """Scores as degrees of membership, (B, N)."""
-    if share is None:
+def even_chance(kg: KnowledgeGraph, relation_B: Tensor, options: StepOptions) -> Tensor | None:
+    """The share that stands for an even chance of each relation, (B,); None where scores are log-odds themselves."""
+    if options.share is None:
+        return None
+    return options.share / (usual_answers(kg)[relation_B] if options.usual else torch.ones(len(relation_B)))
+
+
+def degrees(score_BN: Tensor, share_B: Tensor | None) -> Tensor:
+    """Scores as degrees of membership, (B, N): a half at the given share of the softmax; sigmoid(score) without."""
+    if share_B is None:
         return score_BN.sigmoid()
-    return (score_BN - score_BN.logsumexp(1, keepdim=True) - math.log(share)).sigmoid()
+    return (score_BN - score_BN.logsumexp(1, keepdim=True) - share_B.log()[:, None]).sigmoid()
 
 
 def starts_of(operands: Sequence[Operand], threshold: float, *, unit: bool = False, most: int | None = None) -> Starts:

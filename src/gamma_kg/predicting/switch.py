@@ -23,15 +23,17 @@ def local_triples(kg: KnowledgeGraph, local: Local) -> int | None:
     return triples_for(kg.num_entities, kg.num_triples, local)
 
 
-def triples_for(num_entities: int, num_triples: int, local: Local) -> int | None:
+def triples_for(num_entities: int, num_triples: int, local: Local, cheap_work: int | None = None) -> int | None:
     """The same by the counts of a graph.
 
-    "auto" goes by nothing else, so that the same question has the same answer on every machine.
+    "auto" goes by nothing else (`cheap_work` is CHEAP_WORK if left out), so that the same question has the same answer
+    on every machine.
     """
     if local == "off":
         return None
     if local == "auto":
-        is_cheap = 2 * num_triples + ENTITY_WORK * num_entities <= CHEAP_WORK
+        work = 2 * num_triples + ENTITY_WORK * num_entities
+        is_cheap = work <= (CHEAP_WORK if cheap_work is None else cheap_work)
         return None if is_cheap else budget_of(num_entities, num_triples)
     try:
         triples = int(local)

@@ -19,7 +19,7 @@ from torch import Tensor
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.sampling import SubgraphOptions, TrainingGraph, sample_subgraph
 from gamma_kg.logic.execute import execute
-from gamma_kg.logic.predicted import StepOptions, degrees, starts_of, with_facts
+from gamma_kg.logic.predicted import StepOptions, degrees, even_chance, starts_of, with_facts
 from gamma_kg.logic.project import Operand, Projector
 from gamma_kg.logic.sample import Facts, LogicalQuery, sample_queries
 from gamma_kg.nn.model import GammaModel, RelationStates
@@ -62,7 +62,7 @@ class TrainedSteps(Projector):
         states = RelationStates(self.model.encode_relations(relation_graph, asked_U), which_B)
         starts = starts_of(operands, self.options.threshold, unit=self.options.unit)
         score_BN = self.model.score_entities(self.kg.edges, states, starts, relation_B).score_BC
-        degree_BN = degrees(score_BN.float(), self.options.share)
+        degree_BN = degrees(score_BN.float(), even_chance(self.kg, relation_B, self.options))
         return with_facts(degree_BN, operands, relations, self.follow) if self.options.facts else degree_BN
 
 
