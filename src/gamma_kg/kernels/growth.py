@@ -10,6 +10,7 @@ from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.neighbourhoods import RESTART, Neighbourhoods, grow_plain
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import native
+from gamma_kg.machine import meanwhile
 
 
 def grow(edges: Edges, starts: Starts | Tensor, triples: int, restart: float = RESTART) -> Neighbourhoods:
@@ -33,6 +34,7 @@ def grow(edges: Edges, starts: Starts | Tensor, triples: int, restart: float = R
     arrays = (edges.node_ptr, edges.group_type, edges.group_ptr, edges.neighbour, edges.inverse)
     try:
         starting = (node_S, weight_S, offset_B1)
+        meanwhile.run()
         grown = module.grow(
             *(array.numpy() for array in (*arrays, *starting)), triples, restart, torch.get_num_threads()
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 from fastapi import APIRouter, Response
+from pydantic_core import to_json
 
 from gamma_kg.explain import Explanation
 from gamma_kg.serve import schemas, views
@@ -32,7 +32,7 @@ def routes(service: Service) -> APIRouter:
                 for (h, r, t), predictions in zip(queries, results, strict=True)
             ]
         }
-        return Response(json.dumps(body, ensure_ascii=False).encode(), media_type="application/json")
+        return Response(to_json(body), media_type="application/json")
 
     @api.post(
         "/graphs/{graph}/ask",
@@ -51,7 +51,7 @@ def routes(service: Service) -> APIRouter:
             why=request.why,
         )
         body = {"answers": [asdict(answer) for answer in found]}
-        return Response(json.dumps(body, ensure_ascii=False).encode(), media_type="application/json")
+        return Response(to_json(body), media_type="application/json")
 
     async def explained(graph: str, request: schemas.ExplainRequest) -> Explanation:
         return await service.explain(
