@@ -46,6 +46,7 @@ def _row(kg: KnowledgeGraph, finder: ReasonFinder, rules: Any, fact: Fact) -> di
     reasons = [
         {
             "share": reason.count / reason.of,
+            "of": reason.of,
             "text": shown(reason.text),
             "facts": [[shown(part) for part in known] for known in reason.facts],
         }

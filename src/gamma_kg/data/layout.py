@@ -65,7 +65,8 @@ def find_layout(opened: Input, kind: str, first: tuple[int, bytes], tally: Tally
         elif len(cells) < 3:
             words = Layout(separator, is_quoted, 3, (0, 1, 2), False).wanted
             has_edges = len(cells) == 2 or (kind == "txt" and len(text.split()) == 2)
-            edges = "; if each line is an edge, name their relation (edge_relation linked)" if has_edges else ""
+            hint = "; if each line is an edge, name their relation (edge_relation linked, or --edge-relation linked)"
+            edges = hint if has_edges else ""
             raise DataError(f"{where}: expected {words}, found {len(cells)}{edges}")
         else:
             raise DataError(f"{where}: {unclear(len(cells), cells[0])}")
