@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from campaign.jobs import GAMMA, JOBS, Job, environment, prepare
+from campaign.jobs import JOBS, Job, environment, prepare
 from campaign.killing import commands, different
 from campaign.lines import Effort, Line
 from campaign.sharing import _calm
@@ -41,10 +41,10 @@ def surroundings(folder: Path, effort: Effort) -> Iterator[Line]:
             line = Line(f"clock that jumps: {job.name}")
             if effort.wants(line.name) and not (effort.is_short and job.name != "pretrain"):
                 yield _jumping(line, job, start, folder, effort, zygote)
-    for job in JOBS:
-        line = Line(f"memory limit: {job.name}")
-        if effort.wants(line.name) and not (effort.is_short and job.name != "complete"):
-            yield _limited(line, job, start, folder / f"limited-{job.short_name}", effort)
+        for job in JOBS:
+            line = Line(f"memory limit: {job.name}")
+            if effort.wants(line.name) and not (effort.is_short and job.name != "complete"):
+                yield _limited(line, job, start, folder / f"limited-{job.short_name}", effort)
 
 
 def _replaced(line: Line, file: str, way: str, folder: Path, effort: Effort, zygote: Zygote) -> Line:
@@ -133,7 +133,7 @@ def _limited(line: Line, job: Job, start: Path, folder: Path, effort: Effort) ->
         place = folder.with_name(f"{folder.name}{limit}")
         shutil.copytree(start, place)
         done = subprocess.run(
-            [*GAMMA, *job.arguments], cwd=place, env=environment(place) | {"OPENBLAS_NUM_THREADS": "1"},
+            [*job.program, *job.arguments], cwd=place, env=environment(place) | {"OPENBLAS_NUM_THREADS": "1"},
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=600,
             preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_AS, (limit << 20, limit << 20)),
         )  # fmt: skip
