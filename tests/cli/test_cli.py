@@ -85,7 +85,7 @@ def test_info_fits_on_one_screen_and_says_what_the_bundled_model_is(run: Run) ->
     code, out, _ = run("info")
     lines = out.splitlines()
     assert code == 0 and len(lines) <= 10 and max(map(len, lines)) <= 120
-    assert "361,218 parameters" in out and "fb15k237" in out and "validation MRR" in out
+    assert "683,906 parameters" in out and "fb15k237" in out and "validation MRR" in out
 
 
 def test_convert_imports_public_weights(run: Run, shared: Path, tmp_path: Path) -> None:
