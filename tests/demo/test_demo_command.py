@@ -48,7 +48,8 @@ def test_the_demo_ends_with_four_commands(capsys: pytest.CaptureFixture[str], mo
 
 def test_a_script_that_holds_its_graph_to_the_end_ends_in_silence() -> None:
     script = (
-        "from gamma_kg import Gamma\nfrom gamma_kg.demo import demo_graph\nkg, model = demo_graph(), Gamma.from_pretrained()\n"
+        "from gamma_kg import Gamma\nfrom gamma_kg.demo import demo_graph\n"
+        "kg, model = demo_graph(), Gamma.from_pretrained()\n"
         "print(model.predict(kg, head='Nairobi', relation='capital of', top_k=1)[0].name)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
