@@ -20,6 +20,7 @@ from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.graph.store import facts as stored_facts
 from gamma_kg.graph.store import index as indexing
 from gamma_kg.graph.store import sort
+from gamma_kg.graph.store import write as writing_stores
 from gamma_kg.graph.store.facts import verify_store
 from gamma_kg.graph.store.index import index_files
 from gamma_kg.graph.store.layout import HEADER, ArrayFolder, Header
@@ -103,6 +104,26 @@ def test_a_store_is_an_input_too(facts: Path, store: Path) -> None:
         index_files([facts], store)
     index_files([facts.with_name("more.tsv")], store, replace=True)
     assert KnowledgeGraph.open(store).num_triples == 2
+
+
+def test_a_run_that_was_killed_while_tidying_up_is_finished_by_the_same_call(
+    facts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(store: Path) -> None:
+        raise KeyboardInterrupt
+
+    place = tmp_path / "tidied.gamma"
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(writing_stores, "tidy", killed)
+        index_files([facts], place)
+    assert (place / "building").is_dir()
+    with pytest.raises(DataError, match="a store is there already"):
+        index_files([facts.with_name("more.tsv")], place)
+    index_files([facts], place)
+    verify_store(place)
+    assert not (place / "building").exists()
+    with pytest.raises(DataError, match="a store is there already"):
+        index_files([facts], place)
 
 
 def test_damage_is_found(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

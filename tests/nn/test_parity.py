@@ -57,8 +57,10 @@ def test_relation_states_agree(ultra: Gamma, golden: tuple[Any, KnowledgeGraph])
     stored, kg = golden
     relation = torch.from_numpy(stored["queries"][:, 1])
     with torch.no_grad():
-        states, which = ultra.model.relation_states(kg.relation_graph, kg.edges.inverse, relation)
-    torch.testing.assert_close(states[which], torch.from_numpy(stored["relation_reps"]), rtol=0, atol=1e-4)
+        states = ultra.model.relation_states(kg.relation_graph, kg.edges.inverse, relation)
+    torch.testing.assert_close(
+        states.state_URQ[states.which_B], torch.from_numpy(stored["relation_reps"]), rtol=0, atol=1e-4
+    )
 
 
 def test_scores_of_tail_and_head_queries_agree(ultra: Gamma, golden: tuple[Any, KnowledgeGraph]) -> None:

@@ -27,16 +27,15 @@ from gamma_kg.data.read import read_into, read_options
 from gamma_kg.errors import DataError
 from gamma_kg.graph.store.facts import edges_of_folder, open_store
 from gamma_kg.graph.store.identify import batches, count_rows, identify, ids_of_chunk, local_counts
-from gamma_kg.graph.store.layout import BUILDING, HEADER, ArrayFacts, ArrayFolder, Header, is_store
+from gamma_kg.graph.store.layout import BUILDING, HEADER, PROGRESS, ArrayFacts, ArrayFolder, Header, is_store
 from gamma_kg.graph.store.names import StoredNames, write_names, write_vocabulary
 from gamma_kg.graph.store.sort import EdgeSorter
 from gamma_kg.graph.store.spool import KINDS, Spool
-from gamma_kg.graph.store.write import ARRAYS, commit, write_relation_graphs, writing
+from gamma_kg.graph.store.write import ARRAYS, commit, tidy, write_relation_graphs, writing
 from gamma_kg.io.atomic import write_text
 from gamma_kg.io.sealed import parsed, seal, unsealed
 from gamma_kg.machine.memory import budget
 
-PROGRESS = "progress.json"
 MOST_ENTITIES = 2**31 - 1
 MOST_TRIPLES = 2**40
 
@@ -73,7 +72,13 @@ def index_files(
     if append and not is_there:
         raise DataError(f"{store}: no store to append to; leave out --append to make one")
     if is_there and not append and not replace:
-        raise DataError(f"{store}: a store is there already; add to it with --append, or make it anew with --replace")
+        if not _was_finished_by(store, inputs, reading):
+            raise DataError(
+                f"{store}: a store is there already; add to it with --append, or make it anew with --replace"
+            )
+        with writing(store):
+            tidy(store)
+            return Indexed(Header.read(store), None)
     if any(is_store(path) and Path(path).absolute() == store.absolute() for path in inputs):
         raise DataError(f"{store}: both an input and the output; add to a store with --append")
     with writing(store):
@@ -92,8 +97,7 @@ class _Build:
         self._folder = ArrayFolder(self._work / ARRAYS)
         self._rdf: RdfNames | None = None
         self._report: ReadReport | None = None
-        made_of = [[str(path), _state(path)] for path in inputs]
-        self._made_of = json.loads(json.dumps([made_of, repr(self._options)]))
+        self._made_of = _made_of(inputs, self._options)
         self._progress: dict[str, Any] = self._earlier()
 
     def run(self) -> Indexed:
@@ -228,6 +232,21 @@ class _Build:
         header = Header("", counts["entity"], counts["relation"], at["num_triples"], at["names"], axioms=axioms)
         write_relation_graphs(self._folder, edges_of_folder(self._folder, counts["entity"], counts["relation"]))
         commit(self._store, self._folder, header)
+
+
+def _was_finished_by(store: Path, inputs: Sequence[str | Path], reading: dict[str, Any]) -> bool:
+    """Whether the same call made the store and was killed while it tidied up: its notes are still there."""
+    work = store / BUILDING
+    try:
+        found = unsealed(parsed((work / PROGRESS).read_bytes()))
+        return not (work / ARRAYS).exists() and bool(found["made_of"] == _made_of(inputs, read_options(reading)))
+    except (OSError, ValueError, LookupError):
+        return False
+
+
+def _made_of(inputs: Sequence[str | Path], options: Any) -> Any:
+    """What tells one run from another, as JSON gives it back."""
+    return json.loads(json.dumps([[[str(path), _state(path)] for path in inputs], repr(options)]))
 
 
 def _state(path: str | Path) -> Any:

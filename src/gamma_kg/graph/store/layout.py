@@ -21,6 +21,7 @@ FORMAT = "gamma graph"
 VERSION = 1
 HEADER = "header.json"
 BUILDING = "building"
+PROGRESS = "progress.json"  # in there: what is done so far
 LOCK = ".lock"
 ENDING = ".gamma"
 READ_BYTES = 1 << 24

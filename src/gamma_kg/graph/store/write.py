@@ -20,7 +20,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.relation_graph import by_relation, relation_graph_parts
 from gamma_kg.graph.relation_pairs import KINDS, common_pairs
 from gamma_kg.graph.store.facts import EDGE_ARRAYS
-from gamma_kg.graph.store.layout import BUILDING, HEADER, LOCK, ArrayFolder, Header
+from gamma_kg.graph.store.layout import BUILDING, HEADER, LOCK, PROGRESS, ArrayFolder, Header
 from gamma_kg.graph.store.names import write_vocabulary
 from gamma_kg.io.atomic import put_in_place
 from gamma_kg.io.lock import locked
@@ -139,6 +139,19 @@ def commit(store: Path, folder: ArrayFolder, header: Header) -> None:
     if not (home.exists() and (store / HEADER).exists() and Header.read(store).generation == generation):
         put_in_place(folder.path, home)
     replace(header, generation=generation, arrays=folder.arrays).write(store)
+    tidy(store)
+
+
+def tidy(store: Path) -> None:
+    """Clears away what the store no longer needs; last what tells that it was made: this may be killed, too."""
+    generation = Header.read(store).generation
     for entry in store.iterdir():
-        if entry.name == BUILDING or (GENERATION.fullmatch(entry.name) and entry.name != generation):
+        if GENERATION.fullmatch(entry.name) and entry.name != generation:
             shutil.rmtree(entry, ignore_errors=True)
+    work = store / BUILDING
+    for entry in work.iterdir() if work.is_dir() else ():
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        elif entry.name != PROGRESS:
+            entry.unlink(missing_ok=True)
+    shutil.rmtree(work, ignore_errors=True)
