@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,11 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.batch import Batch
-from gamma_kg.training.config import TrainConfig
+from gamma_kg.training.config import Phase, TrainConfig
+from gamma_kg.training.draws import GraphDrawer
 from gamma_kg.training.loop import Trainer
-from gamma_kg.training.loss import bce_loss, branch_entropy, softmax_loss, teacher_loss
-from gamma_kg.training.objective import batch_loss
+from gamma_kg.training.loss import bce_loss, branch_entropy, likely_mix, softmax_loss, teacher_loss
+from gamma_kg.training.objective import Teacher, batch_loss
 from gamma_kg.training.run_folder import RunFolder
 
 
@@ -66,10 +68,73 @@ def test_the_objective_is_in_part_the_distance_to_the_teacher(share: float) -> N
     rows = zip(own.tolist(), taught.tolist(), (batch.right_BC | batch.wrong_BC).tolist(), strict=True)
     distance = slow.mean([slow.divergence(*row) for row in rows])
     alone, _ = batch_loss(model, batch, config)
-    together, _ = batch_loss(model, batch, config, teacher)
+    together, _ = batch_loss(model, batch, config, [Teacher(teacher)])
     assert together.item() == pytest.approx((1 - share) * alone.item() + share * distance, rel=1e-4, abs=1e-6)
     together.backward()
     assert all(weight.grad is None for weight in teacher.parameters())
+
+
+def test_likely_teachers_count_by_what_they_give_the_right_answers() -> None:
+    _, right, wrong = candidates()
+    taught = 2 * torch.randn(3, 6, 9, dtype=torch.float64)
+    mixed = likely_mix(taught, right, wrong).exp()
+    for b in range(6):
+        counted = [c for c in range(9) if right[b, c] or wrong[b, c]]
+        shares = []
+        for t in range(3):
+            powers = {c: math.exp(taught[t, b, c]) for c in counted}
+            shares.append({c: power / sum(powers.values()) for c, power in powers.items()})
+        answers = [c for c in counted if right[b, c]]
+        # Several right answers count by the geometric mean of their shares.
+        trust = [math.prod(share[c] for c in answers) ** (1 / len(answers)) for share in shares]
+        for c in counted:
+            wanted = sum(w * share[c] for w, share in zip(trust, shares, strict=True)) / sum(trust)
+            assert mixed[b, c].item() == pytest.approx(wanted, rel=1e-9)
+
+
+def test_the_objective_asks_likely_teachers_where_it_is_told_to() -> None:
+    torch.manual_seed(3)
+    batch = random_batch(30, 120, 4, 5, 8)
+    model, *others = (GammaModel(GammaConfig(dim=8, num_layers=2, attention_dim=6)) for _ in range(3))
+    teachers = [Teacher(other) for other in others]
+    taught = torch.stack([teacher.scores(batch) for teacher in teachers])
+    own = Teacher(model).scores(batch)
+    for mix, wanted in (("mean", taught.mean(0)), ("likely", likely_mix(taught, batch.right_BC, batch.wrong_BC))):
+        options = {"loss": "softmax", "entropy_weight": 0.0, "teacher_share": 1.0, "teacher_mix": mix}
+        found, _ = batch_loss(model, batch, TrainConfig.parse(options), teachers)
+        distance = teacher_loss(own, wanted, batch.right_BC | batch.wrong_BC)
+        assert found.item() == pytest.approx(distance.item(), rel=1e-5)
+
+
+def test_a_teacher_that_sees_the_whole_graph_scores_the_same_candidates_there(training_graph: TrainingGraph) -> None:
+    phase = Phase(
+        sampler="subgraph",
+        walk_chance=1,
+        walk_triples=(20, 60),
+        whole_relations=True,
+        batch_size=4,
+        negatives=6,
+        max_answers=3,
+    )
+    teacher = GammaModel(GammaConfig(dim=8, num_layers=2, attention_dim=6)).eval()
+    drawer = GraphDrawer([training_graph], [phase], seed=0, with_whole=True)
+    for number in range(4):
+        (batch,) = drawer.draw(number, 0)
+        whole, source_B, candidate_BC = batch.whole_edges, batch.whole_source_B, batch.whole_candidate_BC
+        assert whole is not None and source_B is not None and candidate_BC is not None
+        assert whole.num_nodes == training_graph.num_entities > batch.edges.num_nodes
+        facts = set(map(tuple, training_graph.triples.tolist()))
+        for b, c in batch.right_BC.nonzero().tolist():
+            asked, source, answer = int(batch.relation_B[b]), int(source_B[b]), int(candidate_BC[b, c])
+            direct = asked % training_graph.num_relations
+            fact = (source, direct, answer) if asked < training_graph.num_relations else (answer, direct, source)
+            assert fact in facts, "the right answers are facts of the whole graph"
+            ends = (torch.tensor([end]) for end in (source, asked, answer))
+            assert not whole.has(*ends), "and its edges do not give them away"
+        starts = Starts.single(source_B)
+        wanted = teacher(whole, batch.relation_graph, starts, batch.relation_B, candidate_BC).score_BC
+        assert torch.allclose(Teacher(teacher, sees_whole=True).scores(batch), wanted, atol=1e-5)
+        assert not torch.allclose(Teacher(teacher).scores(batch), wanted, atol=1e-3)
 
 
 def test_entropy_is_that_of_the_slow_reference() -> None:

@@ -6,6 +6,7 @@ B queries, C candidates, N entities.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,6 +33,8 @@ class PreparedGraph:
     known: KnownAnswers
     num_entities: int
     num_relations: int
+    whole: PreparedGraph | None = None  # what this is a part of, where a teacher looks at that
+    entity: IntArray | None = None  # the id of each entity there
 
     @classmethod
     def build(
@@ -46,7 +49,7 @@ class PreparedGraph:
         known = _known(triples, hidden, num_entities, num_relations)
         return cls(triples, edges, relation_graph_of_kind(edges, relation_graph), known, num_entities, num_relations)
 
-    def part(self, subgraph: Subgraph) -> PreparedGraph:
+    def part(self, subgraph: Subgraph, with_whole: bool = False) -> PreparedGraph:
         """A subgraph of this graph whose relations, and the graph of them, stay those of the whole."""
         triples, hidden = (
             np.column_stack((facts[:, 0], subgraph.relation[facts[:, 1]], facts[:, 2]))
@@ -58,12 +61,17 @@ class PreparedGraph:
             edges=Edges.of_triples(triples, subgraph.num_entities, self.num_relations),
             known=_known(triples, hidden, subgraph.num_entities, self.num_relations),
             num_entities=subgraph.num_entities,
+            whole=self if with_whole else None,
+            entity=subgraph.entity if with_whole else None,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What one forward pass needs. Candidates are all entities where `candidate_BC` is None."""
+    """What one forward pass needs. Candidates are all entities where `candidate_BC` is None.
+
+    The last three are the same queries on the whole graph that `edges` are a part of, for teachers that see it.
+    """
 
     edges: Edges
     relation_graph: Edges
@@ -72,22 +80,19 @@ class Batch:
     candidate_BC: Tensor | None
     right_BC: Tensor
     wrong_BC: Tensor
+    whole_edges: Edges | None = None
+    whole_source_B: Tensor | None = None
+    whole_candidate_BC: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.source_B)
 
     def part(self, start: int, stop: int) -> Batch:
         """Some of the queries, on the same graph less the edges of all of them."""
-        rows = slice(start, stop)
-        candidate_BC = None if self.candidate_BC is None else self.candidate_BC[rows]
-        return replace(
-            self,
-            source_B=self.source_B[rows],
-            relation_B=self.relation_B[rows],
-            candidate_BC=candidate_BC,
-            right_BC=self.right_BC[rows],
-            wrong_BC=self.wrong_BC[rows],
-        )
+        rows: dict[str, Any] = {
+            name: value[start:stop] for name, value in vars(self).items() if isinstance(value, Tensor)
+        }
+        return replace(self, **rows)
 
     def to(self, device: torch.device) -> Batch:
         fields = {name: value.to(device) for name, value in vars(self).items() if value is not None}
@@ -144,7 +149,7 @@ def make_batch(
         candidate, right, wrong = _some_entities(
             graph.num_entities, answer, owner, known, is_right, int(negatives), max_answers, rng
         )
-    return Batch(
+    batch = Batch(
         edges,
         graph.relation_graph,
         torch.from_numpy(source),
@@ -152,6 +157,17 @@ def make_batch(
         None if candidate is None else torch.from_numpy(candidate),
         torch.from_numpy(right),
         torch.from_numpy(wrong),
+    )
+    if graph.whole is None or graph.entity is None:
+        return batch
+    # Nobody may read an answer off the whole graph that is hidden here.
+    asked_about, hidden = owner[is_right], known[is_right]
+    entity = graph.entity
+    return replace(
+        batch,
+        whole_edges=_without(graph.whole, entity[source[asked_about]], asked[asked_about], entity[hidden]),
+        whole_source_B=torch.from_numpy(entity[source]),
+        whole_candidate_BC=torch.from_numpy(np.tile(entity, (size, 1)) if candidate is None else entity[candidate]),
     )
 
 

@@ -101,7 +101,13 @@ class TrainConfig(FrozenConfig):
     adversarial_temperature: float = Field(1.0, ge=0)
     """τ of the weights of wrong answers in "bce"; 0 weighs them equally."""
     teachers: tuple[str, ...] = ()
-    """Weights whose mean score is imitated: names such as gamma-1, or checkpoints. None when empty."""
+    """Weights that are imitated: names such as gamma-1, or checkpoints. None when empty."""
+    whole_teachers: tuple[str, ...] = ()
+    """Those of the teachers that see the whole training graph where the model sees a neighbourhood of it
+    (`whole_relations`)."""
+    teacher_mix: Literal["mean", "likely"] = "mean"
+    """What is imitated of several: their mean score, or, query by query, each in proportion to the share that it gives
+    the right answers."""
     teacher_share: float = Field(0.5, ge=0, le=1)
     """How much the distance to the teachers weighs beside the loss of the right answers."""
     entropy_weight: float = Field(0.01, ge=0)
@@ -153,6 +159,9 @@ class TrainConfig(FrozenConfig):
             raise ValueError("graphs: at least one graph is needed")
         if not self.phases:
             raise ValueError("phases: at least one is needed")
+        for name in self.whole_teachers:
+            if name not in self.teachers:
+                raise ValueError(f"whole_teachers: {name} is none of the teachers ({', '.join(self.teachers)})")
         for phase in self.phases:
             if phase.graph_weights is not None and len(phase.graph_weights) != len(self.graphs):
                 raise ValueError(

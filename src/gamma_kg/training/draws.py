@@ -42,9 +42,10 @@ class GraphDrawer:
         seed: int,
         process: int = 0,
         relation_graph: str = "meetings",
+        with_whole: bool = False,
     ) -> None:
         self.graphs, self.phases, self.seed, self.process = graphs, phases, seed, process
-        self.relation_graph = relation_graph
+        self.relation_graph, self.with_whole = relation_graph, with_whole
         self._whole: dict[int, PreparedGraph] = {}
         self._lock = Lock()
 
@@ -61,7 +62,7 @@ class GraphDrawer:
         else:
             subgraph, asked = self._subgraph(chosen, phase, rng)
             if asked is not None and phase.whole_relations and isinstance(chosen_graph, TrainingGraph):
-                graph = self._whole_graph(chosen, chosen_graph).part(subgraph)
+                graph = self._whole_graph(chosen, chosen_graph).part(subgraph, self.with_whole)
             else:
                 graph = PreparedGraph.build(
                     subgraph.triples,

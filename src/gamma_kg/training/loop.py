@@ -26,7 +26,7 @@ from gamma_kg.training.batch import Batch
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.draws import BatchStream, Cursor, GraphDrawer
 from gamma_kg.training.errors import TrainingError
-from gamma_kg.training.objective import batch_loss
+from gamma_kg.training.objective import Teacher, batch_loss
 from gamma_kg.training.optimizer import adamw
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.schedule import phase_number, progress, rate_factor
@@ -75,7 +75,7 @@ class Trainer:
         folder: RunFolder,
         *,
         model: GammaModel | None = None,
-        teacher: GammaModel | None = None,
+        teachers: Sequence[Teacher] = (),
         validate: Validate | None = None,
         watch: Sequence[Watch] = (),
         processes: Processes | None = None,
@@ -87,12 +87,19 @@ class Trainer:
         torch.manual_seed(config.seed)
         self.model = (model or GammaModel(config.gamma_config)).to(self.device).train()
         _freeze(self.model, config.frozen)
-        self.teacher = None if teacher is None else teacher.to(self.device).eval().requires_grad_(False)
+        for teacher in teachers:
+            teacher.model.to(self.device).eval().requires_grad_(False)
+        self.teachers = teachers
         self.average = copy.deepcopy(self.model).eval() if config.ema_decay else self.model
         self.wrapped = self.processes.wrap(self.model)
         self.optimizer = adamw(self.model.parameters(), config.learning_rate, config.weight_decay)
         self.drawer = GraphDrawer(
-            graphs, config.phases, config.seed, self.processes.number, self.model.config.relation_graph
+            graphs,
+            config.phases,
+            config.seed,
+            self.processes.number,
+            self.model.config.relation_graph,
+            with_whole=bool(config.whole_teachers),
         )
         self.count = Counters()
         self.cursor: Cursor | None = None
@@ -161,7 +168,7 @@ class Trainer:
             torch.manual_seed(_mixed_seed(config.seed, self.processes.number, count.batches))
             is_last = part + 1 == config.accumulate
             with nullcontext() if is_last else self.processes.hold_gradients(self.wrapped):
-                loss, entropy = batch_loss(self.wrapped, batch, config, self.teacher)
+                loss, entropy = batch_loss(self.wrapped, batch, config, self.teachers)
                 self._check_finite(loss, batch, "loss")
                 (loss / config.accumulate).backward()
             count.loss_sum += loss.item()

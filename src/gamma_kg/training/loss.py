@@ -1,6 +1,6 @@
 """Losses as functions of scores and two masks: which candidates are right, which are wrong; others don't count.
 
-B queries, C candidates, K branches. Every loss is a mean over the queries.
+B queries, C candidates, K branches, T teachers. Every loss is a mean over the queries.
 """
 
 from __future__ import annotations
@@ -34,6 +34,14 @@ def teacher_loss(score_BC: Tensor, taught_BC: Tensor, counted_BC: Tensor) -> Ten
         scores.masked_fill(~counted_BC, least).log_softmax(-1) for scores in (score_BC, taught_BC.to(score_BC.dtype))
     )
     return (taught_BC.exp() * (taught_BC - own_BC) * counted_BC).sum(-1).mean()
+
+
+def likely_mix(taught_TBC: Tensor, right_BC: Tensor, wrong_BC: Tensor) -> Tensor:
+    """Logarithms of the teachers' shares, mixed for each query in proportion to what each gives the right answers."""
+    counted_BC = right_BC | wrong_BC
+    share_TBC = taught_TBC.masked_fill(~counted_BC, torch.finfo(taught_TBC.dtype).min).log_softmax(-1)
+    trust_TB = _masked_mean(share_TBC, right_BC).log_softmax(0)
+    return (share_TBC + trust_TB[..., None]).logsumexp(0)
 
 
 def branch_entropy(weight_BCK: Tensor, counted_BC: Tensor) -> Tensor:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from gamma_kg.errors import ConfigError
 from gamma_kg.machine.processes import join_processes
 from gamma_kg.nn.checkpoint import Checkpoint
-from gamma_kg.nn.ensemble import GammaEnsemble
 from gamma_kg.nn.joining import join
-from gamma_kg.nn.model import GammaModel
 from gamma_kg.nn.provenance import in_short
 from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.loop import Outcome, Trainer
+from gamma_kg.training.objective import Teacher
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.run_record import run_record
 from gamma_kg.training.training_graphs import load_graphs
@@ -43,7 +41,7 @@ def run_config(
             [named.graph for named in graphs],
             folder,
             model=None if start is None else start.build(),
-            teacher=mean_of_teachers(config.teachers, reads),
+            teachers=load_teachers(config, reads),
             validate=validate,
             watch=watchers(config, folder) if processes.is_first else (),
             processes=processes,
@@ -67,21 +65,15 @@ def initial_checkpoint(config: TrainConfig) -> Checkpoint | None:
     return checkpoint
 
 
-def mean_of_teachers(names: Sequence[str], wanted: str) -> GammaModel | None:
-    """The models that are imitated as one that gives the mean of their scores; None where there are none.
-
-    `wanted` is the kind of graph of relations that the model reads, and so its teachers.
-    """
-    checkpoints = [load_one(name) for name in names]
-    if not checkpoints:
-        return None
-    if wanted == "pairs":
-        checkpoints = [checkpoint.with_pairs() for checkpoint in checkpoints]
-    for name, checkpoint in zip(names, checkpoints, strict=True):
+def load_teachers(config: TrainConfig, wanted: str) -> list[Teacher]:
+    """The models that are imitated; `wanted` is the kind of graph of relations that the model reads, and so they."""
+    teachers = []
+    for name in config.teachers:
+        checkpoint = load_one(name).with_pairs() if wanted == "pairs" else load_one(name)
         if checkpoint.config.relation_graph != wanted:
             raise ConfigError(
                 f"teachers: {name} reads the graph of relations {checkpoint.config.relation_graph!r}, "
                 f"the model {wanted!r}: add model_options.relation_graph={checkpoint.config.relation_graph!r}"
             )
-    models = [checkpoint.build() for checkpoint in checkpoints]
-    return models[0] if len(models) == 1 else GammaEnsemble(models)
+        teachers.append(Teacher(checkpoint.build(), name in config.whole_teachers))
+    return teachers

@@ -35,6 +35,8 @@ FIXED = (
     "loss",
     "teachers",
     "teacher_share",
+    "teacher_mix",
+    "whole_teachers",
     "adversarial_temperature",
     "seed",
     "accumulate",
