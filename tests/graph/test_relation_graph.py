@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from gamma_kg import KnowledgeGraph
 from gamma_kg.graph.edges import Edges
-from gamma_kg.graph.relation_graph import EDGE_TYPES, build_relation_graph, relation_graph_parts
+from gamma_kg.graph.relation_graph import (
+    EDGE_TYPES,
+    INVERSE_TYPES,
+    build_relation_graph,
+    edges_of_parts,
+    relation_graph_parts,
+)
+from gamma_kg.graph.relation_meetings import find_meetings
 
 H2H, T2T, H2T, T2H = range(4)
 
@@ -60,27 +67,80 @@ def test_the_sparse_product_equals_the_definition(triples: list[tuple[int, int, 
     assert isinstance(kg.relation_graph, Edges)
 
 
-def test_bands_and_blocks_of_any_size_give_the_same_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+def some_graph(num_relations: int = 9, entities: int = 30, facts: int = 80) -> KnowledgeGraph:
     rng = np.random.default_rng(5)
-    kg = KnowledgeGraph(rng.integers(0, [30, 9, 30], size=(80, 3)), [str(i) for i in range(30)], [*"abcdefghi"])
+    triples = rng.integers(0, [entities, num_relations, entities], size=(facts, 3))
+    return KnowledgeGraph(triples, [str(i) for i in range(entities)], [str(i) for i in range(num_relations)])
+
+
+def test_bands_and_blocks_of_any_size_give_the_same_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    kg = some_graph()
     whole = kg.relation_graph
-    monkeypatch.setattr("gamma_kg.graph.relation_graph.BLOCK_GROUPS", 7)
-    in_parts = build_relation_graph(kg.edges, band_bytes=3 * 2 * 18)
+    monkeypatch.setattr("gamma_kg.graph.relation_meetings.BLOCK_GROUPS", 7)
+    monkeypatch.setattr("gamma_kg.graph.relation_meetings.BAND_CELLS", 40)
+    in_parts = edges_of_parts(relation_graph_parts(kg.edges, band_edges=50), kg.num_types, INVERSE_TYPES)
     for name in ("node_ptr", "group_type", "group_ptr", "neighbour", "inverse"):
         assert getattr(whole, name).equal(getattr(in_parts, name)), name
 
 
-def test_memory_does_not_grow_with_the_square_of_the_number_of_relations() -> None:
-    def peak(num_relations: int) -> tuple[int, int]:
-        """Bytes that building takes at most, and how many edges it gives: all relations meet in one entity."""
+def shared_heads(kg: KnowledgeGraph) -> np.ndarray:
+    """How many heads every two relations share."""
+    heads: list[set[int]] = [set() for _ in range(kg.num_types)]
+    for h, r, t in kg.triples.tolist():
+        heads[r].add(h), heads[r + kg.num_relations].add(t)
+    return np.array([[len(mine & other) for other in heads] for mine in heads])
+
+
+@pytest.mark.parametrize("band_cells", [1 << 20, 60])
+def test_of_too_many_meetings_a_relation_keeps_those_that_say_most(
+    band_cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gamma_kg.graph.relation_meetings.LEAST_KEPT", 4)
+    kg = some_graph(num_relations=12, entities=60, facts=200)
+    shared = shared_heads(kg)
+    most = int((shared > 0).sum())
+    share = (most - 1) // (2 * kg.num_types)
+    assert share > 4
+    kept = np.zeros_like(shared, dtype=bool)
+    for i, row in enumerate(shared):
+        strength = (row / shared.diagonal()).astype(np.float32)
+        best = sorted(np.flatnonzero(row), key=lambda j: (-strength[j], j))
+        kept[i, best[:share]] = True
+    found = find_meetings(kg.edges, most=most - 1, band_cells=band_cells)
+    assert (found.toarray() == (kept | kept.T)).all()
+    assert found.nnz < (shared > 0).sum()
+    assert found.toarray().diagonal().all(), "every relation meets itself"
+    all_of_them = find_meetings(kg.edges, most=most, band_cells=band_cells)
+    assert (all_of_them.toarray() == (shared > 0)).all(), "as many as are allowed all stay"
+
+
+def test_an_entity_of_very_many_relations_says_nothing_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = [("hub", f"r{i}", f"end {i}") for i in range(6)] + [("a", "r0", "b"), ("a", "r1", "c")]
+    kg = KnowledgeGraph.from_triples(facts)
+    with_hub = find_meetings(kg.edges).toarray()
+    monkeypatch.setattr("gamma_kg.graph.relation_meetings.MOST_OF_NODE", 5)
+    without = find_meetings(kg.edges).toarray()
+    names = list(kg.relations)
+    first, second, third = (names.index(f"r{i}") for i in range(3))
+    assert with_hub[first, third] and with_hub[first, second]
+    assert without[first, second] and not without[first, third]
+
+
+def test_memory_does_not_grow_with_the_square_of_the_number_of_relations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gamma_kg.graph.relation_meetings.MOST_MEETINGS", 50_000)
+    monkeypatch.setattr("gamma_kg.graph.relation_meetings.BAND_CELLS", 50_000)
+    monkeypatch.setattr("gamma_kg.graph.relation_graph.BAND_EDGES", 50_000)
+
+    def peak(num_relations: int) -> int:
+        """Bytes that building takes at most for each relation: all of them meet in one entity."""
         triples = np.column_stack((np.zeros(num_relations), np.arange(num_relations), np.arange(1, num_relations + 1)))
         edges = Edges.of_triples(triples.astype(np.int64), num_relations + 1, num_relations)
         tracemalloc.start()
-        found = sum(int(count.sum()) for count, _ in relation_graph_parts(edges, band_bytes=1 << 16))
+        graph = build_relation_graph(edges)
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return most, found
+        assert graph.num_edges < 8 * 50_000 + 8 * 16 * 2 * num_relations
+        return most
 
-    few, many = peak(500), peak(2_000)
-    assert many[1] > 15 * few[1], "as many edges as there are pairs"
-    assert many[0] < 2 * few[0]
+    few, many = peak(1_000), peak(4_000)
+    assert many < 5 * few

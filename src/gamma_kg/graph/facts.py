@@ -16,7 +16,7 @@ from torch import Tensor
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.inverse import is_inverse
 from gamma_kg.graph.relation_graph import build_relation_graph
-from gamma_kg.graph.relation_pairs import with_pairs
+from gamma_kg.graph.relation_pairs import relation_graph_with_pairs
 
 BLOCK_TRIPLES = 1 << 20
 
@@ -85,7 +85,7 @@ class FactsInMemory:
 
     @cached_property
     def _with_pairs(self) -> Edges:
-        return with_pairs(self._meetings, self.edges)
+        return relation_graph_with_pairs(self.edges)
 
     def fingerprint(self) -> str:
         return hashlib.sha256(self.triples.numpy().tobytes()).hexdigest()

@@ -12,13 +12,24 @@ relations have in common; one sparse product per block of nodes finds them all.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.ordering import sorted_pairs, starts_of_runs
-from gamma_kg.graph.relation_graph import EDGE_TYPES, INVERSE_TYPES, build_relation_graph, node_blocks
+from gamma_kg.graph.relation_graph import (
+    EDGE_TYPES,
+    INVERSE_TYPES,
+    Part,
+    build_relation_graph,
+    by_relation,
+    edges_of_parts,
+    relation_graph_parts,
+)
+from gamma_kg.graph.relation_meetings import node_blocks
 
 PAIR_TYPES = ("same", "implies", "implied", "sometimes", "never")
 # For each kind of relation graph its edge types, and the type that an edge has when read from its other end.
@@ -37,17 +48,35 @@ IntArray = NDArray[np.integer]
 TypedEdges = tuple[IntArray, IntArray, IntArray]
 
 
+def relation_graphs_in_parts(edges: Edges) -> Iterator[tuple[Part, Part]]:
+    """The graph of meetings, and the same with the edges of common pairs, in bands of relations."""
+    num_types = len(KINDS["pairs"][0])
+    pair_node, pair_type, pair_neighbour = common_pairs(edges)
+    order = np.lexsort((pair_neighbour, pair_type, pair_node))
+    pair_node, pair_end = pair_node[order], pair_neighbour[order].astype(np.int32)
+    pair_count = np.bincount(pair_node * num_types + pair_type[order], minlength=edges.num_types * num_types)
+    pair_count = pair_count.reshape(-1, num_types)
+    first = 0
+    for count_I4, met in relation_graph_parts(edges):
+        last = first + len(count_I4)
+        # Per relation first its meetings, then its pairs: in the order of their types.
+        low, high = np.searchsorted(pair_node, (first, last))
+        count = pair_count[first:last].copy()
+        sizes = np.stack((count_I4.sum(axis=1), count.sum(axis=1)), axis=1)
+        count[:, : count_I4.shape[1]] += count_I4
+        yield (count_I4, met), (count, by_relation((met, pair_end[low:high]), sizes))
+        first = last
+
+
 def relation_graph_of_kind(edges: Edges, kind: str) -> Edges:
     """The relation graph that a model asks for by `GammaConfig.relation_graph`."""
-    meetings = build_relation_graph(edges)
-    return meetings if kind == "meetings" else with_pairs(meetings, edges)
+    return build_relation_graph(edges) if kind == "meetings" else relation_graph_with_pairs(edges)
 
 
-def with_pairs(meetings: Edges, edges: Edges) -> Edges:
+def relation_graph_with_pairs(edges: Edges) -> Edges:
     """The graph of meetings and the edges of common pairs in one."""
-    met = tuple(column.numpy() for column in meetings.slice(0, meetings.num_edges))
-    node, type_, neighbour = (np.concatenate(column) for column in zip(met, common_pairs(edges), strict=True))
-    return Edges.build(node, type_, neighbour, edges.num_types, np.asarray(KINDS["pairs"][1]))
+    parts = (both for _, both in relation_graphs_in_parts(edges))
+    return edges_of_parts(parts, edges.num_types, KINDS["pairs"][1])
 
 
 def common_pairs(edges: Edges) -> TypedEdges:

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from gamma_kg.errors import DataError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.graph.relation_graph import by_relation, relation_graph_parts
-from gamma_kg.graph.relation_pairs import KINDS, common_pairs
+from gamma_kg.graph.relation_pairs import KINDS, relation_graphs_in_parts
 from gamma_kg.graph.store.facts import EDGE_ARRAYS
 from gamma_kg.graph.store.layout import BUILDING, HEADER, LOCK, PROGRESS, ArrayFolder, Header
 from gamma_kg.graph.store.names import write_vocabulary
@@ -81,25 +80,10 @@ def write_edges(folder: ArrayFolder, name: str, edges: Edges) -> None:
 
 def write_relation_graphs(folder: ArrayFolder, edges: Edges) -> None:
     """The graphs of relations of the edges, of each kind, written as they are computed."""
-    pair_node, pair_type, pair_neighbour = common_pairs(edges)
-    order = np.lexsort((pair_neighbour, pair_type, pair_node))
-    pair_node, pair_end = pair_node[order], pair_neighbour[order].astype(np.int32)
-    num_types = {kind: len(types) for kind, (types, _) in KINDS.items()}
-    pair_count = np.bincount(
-        pair_node * num_types["pairs"] + pair_type[order], minlength=edges.num_types * num_types["pairs"]
-    ).reshape(-1, num_types["pairs"])
     with _RelationGraphWriter(folder, "meetings") as meetings, _RelationGraphWriter(folder, "pairs") as pairs:
-        first = 0
-        for count_I4, part in relation_graph_parts(edges):
-            last = first + len(count_I4)
-            meetings.append(count_I4, part)
-            # Per relation first its meetings, then its pairs: in the order of their types.
-            low, high = np.searchsorted(pair_node, (first, last))
-            count = pair_count[first:last].copy()
-            sizes = np.stack((count_I4.sum(axis=1), count.sum(axis=1)), axis=1)
-            count[:, : count_I4.shape[1]] += count_I4
-            pairs.append(count, by_relation((part, pair_end[low:high]), sizes))
-            first = last
+        for met, both in relation_graphs_in_parts(edges):
+            meetings.append(*met)
+            pairs.append(*both)
 
 
 class _RelationGraphWriter:
