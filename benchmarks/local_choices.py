@@ -182,7 +182,7 @@ def degrees(edges: Edges) -> Tensor:
 
 def with_frequent(kg: KnowledgeGraph, source: int, relation: int, share: float) -> Starts:
     """The source, and the relation's most frequent answers with a share of the weight."""
-    others = frequent_answers(kg.edges, int(kg.edges.inverse[relation]))[:FREQUENT]
+    others = frequent_answers(kg.edges, int(kg.edges.inverse[relation]))[0][:FREQUENT]
     others = others[others != source]
     weight = torch.full((len(others),), share / max(len(others), 1))
     node = torch.cat((torch.tensor([source]), others))

@@ -10,7 +10,7 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.growth import grow
 from gamma_kg.predicting import background as background_file
 from gamma_kg.predicting.answer_options import AnswerOptions
-from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers, make_background
+from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers, make_background, sampled_background
 from gamma_kg.predicting.baselines import frequency_baseline
 from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.prediction import Query
@@ -164,8 +164,31 @@ def test_a_large_graph_gets_its_background_from_a_sample_and_says_so(
 
 def test_frequent_answers_are_found_by_their_inverse_edges(town: KnowledgeGraph) -> None:
     counts = torch.bincount(town.triples[town.triples[:, 1] == 2, 2], minlength=70)
-    found = frequent_answers(town.edges, 5)
+    found, times = frequent_answers(town.edges, 5)
     assert counts[found].tolist() == sorted(counts[counts > 0].tolist(), reverse=True)
+    assert times.tolist() == counts[found].tolist()
+
+
+def test_more_of_a_sample_lies_around_the_more_frequent_answers(
+    small_gamma: Gamma, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two answers with as many facts of their own, one of them ten times as often the answer."""
+    facts = [(f"p{i}", "likes", "often") for i in range(30)] + [(f"p{i}", "likes", "seldom") for i in range(30, 33)]
+    facts += [(end, "has", f"{end} {i}") for end in ("often", "seldom") for i in range(40)]
+    facts += [(f"{end} {i}", "near", f"{end} far {i}") for end in ("often", "seldom") for i in range(40)]
+    kg = KnowledgeGraph.from_triples(facts)
+    background = sampled_background(small_gamma.model, kg, 0, RelationCache(), 1 << 30, 60)
+    assert background.entity_M is not None
+    inside = [kg.entities[e] for e in background.entity_M.tolist()]
+    often, seldom = (sum(name.startswith(end) for name in inside) for end in ("often", "seldom"))
+    assert {"often", "seldom"} <= set(inside)
+    assert often > 2 * seldom
+
+
+def test_a_relation_that_no_block_shows_has_a_background_too(small_gamma: Gamma) -> None:
+    kg = KnowledgeGraph.from_triples([("a", "r", "b"), ("b", "r", "c")], relations=["r", "unused"])
+    background = sampled_background(small_gamma.model, kg, 1, RelationCache(), 1 << 30, 2)
+    assert background.at(torch.arange(3)).isfinite().all()
 
 
 def test_a_diverged_model_is_refused_with_the_query_named(town: KnowledgeGraph, small_gamma: Gamma) -> None:

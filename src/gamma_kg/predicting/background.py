@@ -1,7 +1,8 @@
 """Scores of all entities for a relation without any source: what is left to say of entities far from a query's start.
 
 One pass over the whole graph per relation, kept. Where even one pass is too much, a sample of the graph stands for it:
-the neighbourhood of the relation's most frequent answers and of entities drawn evenly; all others get the median.
+the neighbourhood of the relation's most frequent answers, the more of it the more frequent they are; all others get the
+median.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ WHOLE_TRIPLES = 10**7
 # taken off (docs/local.md has what other numbers give).
 FAR = 2.0
 SAMPLE_TRIPLES = 200_000
-# Starts of the sample: frequent answers (of those that some blocks of edges show), and entities at even distances.
-FREQUENT, EVEN = 256, 256
+# Starts of the sample: frequent answers (of those that some blocks of edges show). Few, and weighted by how often they
+# are answers: what decides is the order of the first ones, and their scores are right where their surroundings are
+# there (docs/local.md). A relation of which nothing is seen starts from entities at even distances.
+FREQUENT, EVEN = 64, 256
 LOOKED_AT, BLOCKS = 1 << 22, 256
 CACHED_BYTES = 1 << 29
 # One query without a start.
@@ -125,9 +128,12 @@ def _from_sample(
 ) -> Background:
     device = relation_B.device
     inverse = int(kg.edges.inverse[relation_B.cpu()])
-    starts = torch.cat((frequent_answers(kg.edges, inverse), even_entities(kg.num_entities))).unique()
-    ones = torch.full((len(starts),), 1 / len(starts))
-    sample = grow(kg.edges, Starts(starts, ones, torch.tensor([0, len(starts)])), triples)
+    start, times = frequent_answers(kg.edges, inverse)
+    if not len(start):
+        start = even_entities(kg.num_entities)
+        times = torch.ones(len(start))
+    starts = Starts.of_weights(torch.zeros_like(start), start, times / times.sum(), 1)
+    sample = grow(kg.edges, starts, triples)
     scores = model.score_entities(sample.edges.to(device), relations, NOBODY.to(device), relation_B)
     entity_M, order = sample.entity_N.sort()
     score_M = scores.score_BC[0].cpu()[order] - FAR
@@ -135,8 +141,9 @@ def _from_sample(
     return Background(kg.num_entities, entity_M, score_M, weight_MK, float(score_M.median()))
 
 
-def frequent_answers(edges: Edges, inverse: int) -> Tensor:
-    """The entities with most edges of the type `inverse`, as far as blocks of groups at even distances show them."""
+def frequent_answers(edges: Edges, inverse: int) -> tuple[Tensor, Tensor]:
+    """The entities with most edges of the type `inverse`, as far as blocks of groups at even distances show them, most
+    first, and how many they have."""
     block = min(LOOKED_AT // BLOCKS, edges.num_groups)
     last = edges.num_groups - block
     first = torch.linspace(0, last, BLOCKS, dtype=torch.double).long().unique() if last > 0 else torch.tensor([0])
@@ -144,10 +151,9 @@ def frequent_answers(edges: Edges, inverse: int) -> Tensor:
     for start in first.tolist():
         found.append(start + (edges.group_type[start : start + block] == inverse).nonzero()[:, 0])
     group = torch.cat(found).unique()
-    size = edges.group_ptr[group + 1] - edges.group_ptr[group]
-    top = group[size.sort(descending=True, stable=True).indices[:FREQUENT]]
-    owner: Tensor = torch.searchsorted(edges.node_ptr, top, right=True) - 1
-    return owner
+    size, order = (edges.group_ptr[group + 1] - edges.group_ptr[group]).sort(descending=True, stable=True)
+    owner: Tensor = torch.searchsorted(edges.node_ptr, group[order[:FREQUENT]], right=True) - 1
+    return owner, size[:FREQUENT].double()
 
 
 def even_entities(num_entities: int) -> Tensor:
