@@ -32,15 +32,21 @@ from gamma_kg.predicting.home import describe_home
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.judgement import Verdict, judge
 from gamma_kg.training.loop import Trainer, Watch
-from gamma_kg.training.recipes import one_graph_phase
+from gamma_kg.training.recipes import ONE_GRAPH_RATE, one_graph_phase
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.run_record import run_record
 from gamma_kg.training.training_graphs import NamedGraph
 from gamma_kg.training.validation import validator
 
-HIDDEN_SHARE = 0.05
+# Judging takes more facts than stopping: a small gain is told from chance only by many of them.
+WATCHED_SHARE, JUDGED_SHARE = 0.05, 0.1
 MOST_WATCHED, MOST_JUDGED = 200, 400
 FEWEST_JUDGED = 20
+# Facts × entities of a look at the watched and at the judged facts: what ranking costs goes by these. A graph of 29,000
+# entities would else spend its five minutes on looking.
+WATCHED_ROWS, JUDGED_ROWS = 2_000_000, 4_000_000
+# A look every eighth of the time, but not more often than every half minute: short runs are there to train.
+LOOKS, LEAST_BETWEEN = 8, 0.5
 
 
 @dataclass(frozen=True)
@@ -71,11 +77,11 @@ def hide_twice(triples: IntArray, num_entities: int, num_relations: int, rng: np
     """Facts are hidden whose ends other facts link, too, so that there is something to find them by."""
     triples = np.unique(triples, axis=0)
     edges, relations = Edges.of_triples(triples, num_entities, num_relations), np.bincount(triples[:, 1])
-    wanted = max(FEWEST_JUDGED, round(HIDDEN_SHARE * len(triples)))
     # In sparse graphs few facts will do: all are looked at there, and more than enough of large graphs.
-    looked_at = rng.permutation(np.flatnonzero(relations[triples[:, 1]] > 1))[: max(5000, 10 * wanted)]
+    looked_at = rng.permutation(np.flatnonzero(relations[triples[:, 1]] > 1))[: max(5000, 10 * MOST_JUDGED)]
     spare = looked_at[linked_without(edges, triples[looked_at])]
-    judged, watched = (min(most, wanted, len(spare) // 4) for most in (MOST_JUDGED, MOST_WATCHED))
+    judged = _how_many(len(triples), len(spare), num_entities, JUDGED_SHARE, MOST_JUDGED, JUDGED_ROWS)
+    watched = _how_many(len(triples), len(spare), num_entities, WATCHED_SHARE, MOST_WATCHED, WATCHED_ROWS)
     if judged < FEWEST_JUDGED:
         raise DataError(
             f"a graph of {len(triples):,} facts is too small or too sparse to adapt to: {FEWEST_JUDGED} facts are "
@@ -87,13 +93,18 @@ def hide_twice(triples: IntArray, num_entities: int, num_relations: int, rng: np
     return HiddenTwice(*(triples[part == number] for number in range(3)))
 
 
-def adapt_config(num_triples: int, minutes: float, steps: int | None = None) -> TrainConfig:
-    """The recipe: small steps, an average of the weights, a look at the watched facts ten times in all.
+def _how_many(facts: int, spare: int, num_entities: int, share: float, most: int, rows: int) -> int:
+    affordable = max(FEWEST_JUDGED, rows // max(num_entities, 1))
+    return min(most, affordable, max(FEWEST_JUDGED, round(share * facts)), spare // 4)
+
+
+def adapt_config(num_entities: int, minutes: float, steps: int | None = None) -> TrainConfig:
+    """The recipe: an average of the weights, a few looks at the watched facts.
 
     A number of steps instead of minutes makes a run that comes out the same on a slow and on a fast day.
     """
     if steps is not None:
-        by_clock = adapt_config(num_triples, 1.0)
+        by_clock = adapt_config(num_entities, 1.0)
         often = max(1, steps // 10)
         return by_clock.with_options(
             minutes=None, steps=steps, validate_minutes=0, checkpoint_minutes=0, validate_steps=often,
@@ -101,18 +112,18 @@ def adapt_config(num_triples: int, minutes: float, steps: int | None = None) -> 
         )  # fmt: skip
     return TrainConfig(
         graphs=("own",),
-        phases=(one_graph_phase(num_triples),),
+        phases=(one_graph_phase(num_entities),),
         steps=None,
         minutes=minutes,
         loss="softmax",
-        learning_rate=2e-4,
+        learning_rate=ONE_GRAPH_RATE,
         warmup_steps=20,
         decay="linear",
         decay_share=0.7,
         ema_decay=0.98,
         validation=("own",),
         validation_limit=MOST_WATCHED,
-        validate_minutes=minutes / 10,
+        validate_minutes=max(minutes / LOOKS, min(minutes / 2, LEAST_BETWEEN)),
         patience=4,
         checkpoint_steps=0,
         checkpoint_minutes=max(minutes / 10, 0.2),
@@ -167,7 +178,7 @@ def _adapt(
         Split(parts.train, hidden, everything, kg.entities, kg.relations) for hidden in (parts.watched, parts.judged)
     )
     there = gamma.model.score.out.weight.device.type
-    config = config or adapt_config(len(parts.train), minutes, steps).with_options(device=there)
+    config = config or adapt_config(kg.num_entities, minutes, steps).with_options(device=there)
     trainer = Trainer(
         config,
         [graph],

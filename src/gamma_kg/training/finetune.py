@@ -23,7 +23,7 @@ from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.judgement import Verdict, judge
 from gamma_kg.training.loop import Outcome, Trainer
-from gamma_kg.training.recipes import one_graph_phase
+from gamma_kg.training.recipes import ONE_GRAPH_RATE, one_graph_phase
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.run_record import run_record
 from gamma_kg.training.training_graphs import NamedGraph, hash_of, is_graph_file
@@ -53,13 +53,13 @@ class Target:
 
 def finetune_config(target: Target) -> TrainConfig:
     """The recipe where the user gives none."""
-    phase = one_graph_phase(target.training.graph.num_triples)
+    phase = one_graph_phase(target.training.graph.num_entities)
     return TrainConfig(
         graphs=(target.training.graph.name,),
         phases=(phase,),
         steps=1000,
         loss="softmax",
-        learning_rate=2e-4,
+        learning_rate=ONE_GRAPH_RATE,
         warmup_steps=20,
         decay="linear",
         decay_share=0.5,

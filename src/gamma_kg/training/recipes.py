@@ -5,15 +5,15 @@ from __future__ import annotations
 from gamma_kg.graph.linked import NEAR
 from gamma_kg.training.config import Phase
 
-# A graph with more triples is trained on in subgraphs, so that a step stays cheap on a CPU.
-WHOLE_UP_TO = 20_000
+# A graph with more entities is trained on in subgraphs: what a step costs goes by queries × entities.
+WHOLE_UP_TO = 3000
+# From weights that know many graphs to one that they were not trained on.
+ONE_GRAPH_RATE = 5e-4
 
 
-def one_graph_phase(num_triples: int) -> Phase:
+def one_graph_phase(num_entities: int) -> Phase:
     """Whole graphs as long as they are small, else connected subgraphs."""
-    whole = num_triples <= WHOLE_UP_TO
-    sampling = (
-        {"sampler": "full"} if whole else {"sampler": "subgraph", "entities": (1000, 6000), "max_triples": 60_000}
-    )
+    whole = num_entities <= WHOLE_UP_TO
+    sampling = {"sampler": "full"} if whole else {"sampler": "subgraph", "entities": (500, 2000), "max_triples": 30_000}
     batch = {"batch_size": 16, "negatives": 512, "max_answers": 2, "drop_chance": 0.0, "near": NEAR}
     return Phase.parse({**sampling, **batch})
