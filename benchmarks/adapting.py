@@ -54,14 +54,23 @@ def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
     kg = KnowledgeGraph.from_file(graph_file(benchmark), format="tsv", header=False)
     gamma = Gamma.from_pretrained(options.model)
     wall, processor = time.monotonic(), time.process_time()
-    done = gamma.adapt(kg, minutes=options.minutes, seed=options.seed, name=name, folder=options.out / f"{name}.run")
+    folder = options.out / f"{name}.run"
+    done = gamma.adapt(
+        kg,
+        minutes=options.minutes,
+        steps=options.steps,
+        seed=options.seed,
+        name=name,
+        folder=folder,
+        resume=(folder / "state.pt").is_file(),
+    )
     took = {"wall": time.monotonic() - wall, "processor": time.process_time() - processor}
     ranked = {part: compared(benchmark.split(part), options.limit, gamma, done.gamma) for part in options.splits}
     return {
         "set": name,
         "steps": done.steps,
         "status": done.status,
-        "minutes": options.minutes,
+        "asked": {"steps": options.steps} if options.steps else {"minutes": options.minutes},
         "seconds": took,
         "threads": torch.get_num_threads(),
         "kept": done.verdict.is_better,
@@ -74,6 +83,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="+")
     parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--steps", type=int, help="instead of minutes: the same work on a slow and on a fast day")
     parser.add_argument("--limit", type=int, default=500, help="test triples of each set")
     parser.add_argument("--splits", default="test", type=lambda text: text.split(","), help="test, valid or both")
     parser.add_argument("--model", help="weights to start from; else the bundled")

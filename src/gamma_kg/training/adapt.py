@@ -32,7 +32,14 @@ from gamma_kg.predicting.home import describe_home
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.judgement import Verdict, judge
 from gamma_kg.training.loop import Trainer, Watch
-from gamma_kg.training.recipes import ONE_GRAPH_RATE, one_graph_phase
+from gamma_kg.training.recipes import (
+    FEWEST_FACTS,
+    JUDGED_ROWS,
+    ONE_GRAPH_RATE,
+    WATCHED_ROWS,
+    affordable,
+    one_graph_phase,
+)
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.run_record import run_record
 from gamma_kg.training.training_graphs import NamedGraph
@@ -41,10 +48,6 @@ from gamma_kg.training.validation import validator
 # Judging takes more facts than stopping: a small gain is told from chance only by many of them.
 WATCHED_SHARE, JUDGED_SHARE = 0.05, 0.1
 MOST_WATCHED, MOST_JUDGED = 200, 400
-FEWEST_JUDGED = 20
-# Facts × entities of a look at the watched and at the judged facts: what ranking costs goes by these. A graph of 29,000
-# entities would else spend its five minutes on looking.
-WATCHED_ROWS, JUDGED_ROWS = 2_000_000, 4_000_000
 # A look every eighth of the time, but not more often than every half minute: short runs are there to train.
 LOOKS, LEAST_BETWEEN = 8, 0.5
 
@@ -80,22 +83,22 @@ def hide_twice(triples: IntArray, num_entities: int, num_relations: int, rng: np
     # In sparse graphs few facts will do: all are looked at there, and more than enough of large graphs.
     looked_at = rng.permutation(np.flatnonzero(relations[triples[:, 1]] > 1))[: max(5000, 10 * MOST_JUDGED)]
     spare = looked_at[linked_without(edges, triples[looked_at])]
-    judged = _how_many(len(triples), len(spare), num_entities, JUDGED_SHARE, MOST_JUDGED, JUDGED_ROWS)
-    watched = _how_many(len(triples), len(spare), num_entities, WATCHED_SHARE, MOST_WATCHED, WATCHED_ROWS)
-    if judged < FEWEST_JUDGED:
+    judged, watched = (
+        min(affordable(rows, num_entities, most), max(FEWEST_FACTS, round(share * len(triples))), len(spare) // 4)
+        for rows, most, share in (
+            (JUDGED_ROWS, MOST_JUDGED, JUDGED_SHARE),
+            (WATCHED_ROWS, MOST_WATCHED, WATCHED_SHARE),
+        )
+    )
+    if judged < FEWEST_FACTS:
         raise DataError(
-            f"a graph of {len(triples):,} facts is too small or too sparse to adapt to: {FEWEST_JUDGED} facts are "
+            f"a graph of {len(triples):,} facts is too small or too sparse to adapt to: {FEWEST_FACTS} facts are "
             f"hidden to judge by, whose ends other facts link; only {len(spare):,} such facts are there. "
             "Use the model as it is"
         )
     part = np.zeros(len(triples), dtype=np.int64)
     part[spare[:judged]], part[spare[judged : judged + watched]] = 2, 1
     return HiddenTwice(*(triples[part == number] for number in range(3)))
-
-
-def _how_many(facts: int, spare: int, num_entities: int, share: float, most: int, rows: int) -> int:
-    affordable = max(FEWEST_JUDGED, rows // max(num_entities, 1))
-    return min(most, affordable, max(FEWEST_JUDGED, round(share * facts)), spare // 4)
 
 
 def adapt_config(num_entities: int, minutes: float, steps: int | None = None) -> TrainConfig:
@@ -105,7 +108,7 @@ def adapt_config(num_entities: int, minutes: float, steps: int | None = None) ->
     """
     if steps is not None:
         by_clock = adapt_config(num_entities, 1.0)
-        often = max(1, steps // 10)
+        often = max(1, steps // (LOOKS // 2))
         return by_clock.with_options(
             minutes=None, steps=steps, validate_minutes=0, checkpoint_minutes=0, validate_steps=often,
             checkpoint_steps=often,

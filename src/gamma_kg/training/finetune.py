@@ -23,7 +23,7 @@ from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.judgement import Verdict, judge
 from gamma_kg.training.loop import Outcome, Trainer
-from gamma_kg.training.recipes import ONE_GRAPH_RATE, one_graph_phase
+from gamma_kg.training.recipes import JUDGED_ROWS, ONE_GRAPH_RATE, WATCHED_ROWS, affordable, one_graph_phase
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.run_record import run_record
 from gamma_kg.training.training_graphs import NamedGraph, hash_of, is_graph_file
@@ -53,9 +53,12 @@ class Target:
 
 def finetune_config(target: Target) -> TrainConfig:
     """The recipe where the user gives none."""
-    phase = one_graph_phase(target.training.graph.num_entities)
+    graph = target.training.graph
+    assert isinstance(graph, TrainingGraph)  # `load_target` gives nothing else
+    phase = one_graph_phase(graph.num_entities)
+    watched = affordable(WATCHED_ROWS, target.validation.num_entities, MOST_VALIDATION_TRIPLES)
     return TrainConfig(
-        graphs=(target.training.graph.name,),
+        graphs=(graph.name,),
         phases=(phase,),
         steps=1000,
         loss="softmax",
@@ -64,8 +67,8 @@ def finetune_config(target: Target) -> TrainConfig:
         decay="linear",
         decay_share=0.5,
         ema_decay=0.98,
-        validation=(target.training.graph.name,),
-        validation_limit=MOST_VALIDATION_TRIPLES,
+        validation=(graph.name,),
+        validation_limit=watched,
         validate_steps=50,
         patience=5,
         keep=2,
@@ -100,7 +103,8 @@ def run_finetune(
 
 def _keep_the_better(folder: RunFolder, start: Checkpoint, target: Target) -> Verdict:
     best = load_checkpoint(folder.best_path)
-    verdict = judge(start.build(), best.build(), target.judged, limit=MOST_VALIDATION_TRIPLES)
+    limit = affordable(JUDGED_ROWS, target.validation.num_entities, MOST_VALIDATION_TRIPLES)
+    verdict = judge(start.build(), best.build(), target.judged, limit=limit)
     chosen = best if verdict.is_better else start
     judged = {"judged": verdict.to_dict(), "finetuned_on": target.training.graph.name}
     save_checkpoint(folder.path / RESULT, chosen.build(), {**chosen.provenance, **judged})

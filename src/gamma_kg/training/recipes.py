@@ -8,7 +8,17 @@ from gamma_kg.training.config import Phase
 # A graph with more entities is trained on in subgraphs: what a step costs goes by queries × entities.
 WHOLE_UP_TO = 3000
 # From weights that know many graphs to one that they were not trained on.
-ONE_GRAPH_RATE = 5e-4
+ONE_GRAPH_RATE = 7e-4
+# Facts × entities of one look while training, and of the judgement: what ranking costs goes by these. With a fixed
+# number of facts a graph of 29,000 entities would spend its five minutes on looking.
+WATCHED_ROWS, JUDGED_ROWS = 1_000_000, 3_000_000
+# Fewer say nothing.
+FEWEST_FACTS = 20
+
+
+def affordable(rows: int, num_entities: int, most: int) -> int:
+    """How many facts are ranked, both ways, on a graph of that many entities."""
+    return min(most, max(FEWEST_FACTS, rows // max(num_entities, 1)))
 
 
 def one_graph_phase(num_entities: int) -> Phase:
