@@ -1,9 +1,11 @@
-"""What adapting gains: test triples of benchmarks before and after, the same queries for both.
+"""What learning one graph gains: test triples of benchmarks before and after, the same queries for both.
 
     python benchmarks/adapting.py metafam nl-0 --minutes 5 --limit 500 --out runs/adapting
+    python benchmarks/adapting.py metafam nl-0 --facts both --out runs/finetuning
 
-Only the inference graph of a set is adapted to. Test triples are read after the weights were judged, and decide
-nothing. One JSON file per set: a set that has one is not done again.
+`--facts graph` adapts to the inference graph of a set, `train` fine-tunes on its training facts, `both` does one after
+the other. Test triples are read after the weights were judged, and decide nothing. One JSON file per set: a set that
+has one is not done again, and a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,8 @@ from gamma_kg.data.benchmark import Benchmark, Split, load_benchmark
 from gamma_kg.evaluation.evaluate import rank_split
 from gamma_kg.evaluation.plan import QueryPlan
 from gamma_kg.io.atomic import write_text
+from gamma_kg.training.finetune import RESULT, finetune_config, load_start, load_target, run_finetune
+from gamma_kg.training.judgement import Verdict
 
 
 def graph_file(benchmark: Benchmark) -> Path:
@@ -48,40 +53,74 @@ def compared(split: Split, limit: int, before: Gamma, after: Gamma) -> dict[str,
     }
 
 
-def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Adapt to one set's inference graph, then rank its triples."""
-    benchmark = load_benchmark(name, options.data_dir)
+@dataclass(frozen=True)
+class Learnt:
+    """The weights that were kept, and how it went."""
+
+    gamma: Gamma
+    steps: int
+    status: str
+    verdict: Verdict
+
+
+def adapted(name: str, benchmark: Benchmark, start: Gamma, options: argparse.Namespace) -> Learnt:
+    """Learn the inference graph from itself."""
     kg = KnowledgeGraph.from_file(graph_file(benchmark), format="tsv", header=False)
-    gamma = Gamma.from_pretrained(options.model)
+    folder = options.out / f"{name}.adapt"
+    resume = (folder / "state.pt").is_file()
+    how = {"minutes": options.minutes, "steps": options.steps, "seed": options.seed, "name": name}
+    done = start.adapt(kg, folder=folder, resume=resume, **how)
+    return Learnt(done.gamma, done.steps, done.status, done.verdict)
+
+
+def finetuned(name: str, options: argparse.Namespace) -> Learnt:
+    """Learn the set's training facts."""
+    target, start = load_target(name, options.data_dir), load_start(options.model)
+    config, folder = finetune_config(target).with_options(seed=options.seed), options.out / f"{name}.finetune"
+    budget = {"steps": options.steps} if options.steps else {"steps": None, "minutes": options.minutes}
+    if options.steps:
+        budget["validate_steps"] = max(1, options.steps // 4)
+    resume = (folder / "state.pt").is_file()
+    outcome, verdict = run_finetune(target, start, config.with_options(**budget), folder, resume=resume)
+    return Learnt(Gamma.from_pretrained(folder / RESULT), outcome.counters.step, outcome.status, verdict)
+
+
+def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Learn from what is allowed, then rank the set's triples."""
+    benchmark = load_benchmark(name, options.data_dir)
+    start = Gamma.from_pretrained(options.model)
     wall, processor = time.monotonic(), time.process_time()
-    folder = options.out / f"{name}.run"
-    done = gamma.adapt(
-        kg,
-        minutes=options.minutes,
-        steps=options.steps,
-        seed=options.seed,
-        name=name,
-        folder=folder,
-        resume=(folder / "state.pt").is_file(),
-    )
+    learnt = {}
+    if options.facts in ("train", "both"):
+        learnt["finetune"] = finetuned(name, options)
+    if options.facts in ("graph", "both"):
+        begun = learnt["finetune"].gamma if learnt else start
+        learnt["adapt"] = adapted(name, benchmark, begun, options)
     took = {"wall": time.monotonic() - wall, "processor": time.process_time() - processor}
-    ranked = {part: compared(benchmark.split(part), options.limit, gamma, done.gamma) for part in options.splits}
+    result = list(learnt.values())[-1].gamma
+    kept = [step for step, done in learnt.items() if done.verdict.is_better]
     return {
         "set": name,
-        "steps": done.steps,
-        "status": done.status,
+        "facts": options.facts,
         "asked": {"steps": options.steps} if options.steps else {"minutes": options.minutes},
         "seconds": took,
         "threads": torch.get_num_threads(),
-        "kept": done.verdict.is_better,
-        "judged": done.verdict.to_dict(),
-        **ranked,
+        "kept": kept,
+        "learnt": {
+            step: {"steps": done.steps, "status": done.status, **done.verdict.to_dict()}
+            for step, done in learnt.items()
+        },
+        **{
+            part: compared(benchmark.split(part), options.limit, start, result if kept else start)
+            for part in options.splits
+        },
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="+")
+    parser.add_argument("--facts", choices=("graph", "train", "both"), default="graph")
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--steps", type=int, help="instead of minutes: the same work on a slow and on a fast day")
     parser.add_argument("--limit", type=int, default=500, help="test triples of each set")

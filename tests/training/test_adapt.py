@@ -57,6 +57,20 @@ def test_no_fact_is_hidden_that_was_the_only_link_between_its_ends() -> None:
     assert len(hidden) == 90 and hidden <= {*rings}
 
 
+def test_a_graph_of_many_entities_is_judged_by_fewer_facts_for_ranking_them_costs_more() -> None:
+    ring = [(5 * number + i, 0, 5 * number + (i + 1) % 5) for number in range(2000) for i in range(5)]
+    few, many = (hide_twice(np.array(ring), entities, 1, np.random.default_rng(0)) for entities in (10_000, 100_000))
+    assert (len(few.watched), len(few.judged)) == (100, 300)
+    assert (len(many.watched), len(many.judged)) == (20, 30)
+
+
+def test_large_graphs_are_learnt_in_pieces_and_looking_leaves_time_to_train() -> None:
+    small, large = adapt_config(3000, 5), adapt_config(3001, 5)
+    assert (small.phases[0].sampler, large.phases[0].sampler) == ("full", "subgraph")
+    assert [adapt_config(100, minutes).validate_minutes for minutes in (0.2, 1, 5, 60)] == [0.1, 0.5, 0.625, 7.5]
+    assert adapt_config(100, 5, steps=60).validate_steps == 15
+
+
 def test_an_ensemble_is_not_adapted(kg: KnowledgeGraph, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="name one of its models"):
         adapt(Gamma.from_pretrained("ensemble"), kg, steps=1, folder=tmp_path / "run")
