@@ -5,7 +5,7 @@
     python benchmarks/serving.py demo --soak 100000
 
 Two servers run at the same time and take turns. Every caller asks different questions (drawn from all entities and
-relations), so nothing is answered from memory.
+relations), so nothing is answered from memory. Nothing is fitted: the servers get an empty cache.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ end
 class Server:
     """`gamma serve` as a process; `resident` is its memory in MB."""
 
-    def __init__(self, graph: str, options: list[str]) -> None:
+    def __init__(self, graph: str, options: list[str], cache: Path) -> None:
         words = [sys.executable, "-m", "gamma_kg", "serve", graph, "--port", "0", "--log-level", "warning", *options]
-        self._process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+        surroundings = {**os.environ, "GAMMA_CACHE": str(cache)}
+        self._process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=surroundings)
         assert self._process.stderr is not None
         line = self._process.stderr.readline()
         found = re.search(r"http://\S+", line)
@@ -83,21 +84,23 @@ class Server:
         assert self._process.wait(120) == 0
 
 
-def write_questions(server: Server, graph: str, path: Path, count: int) -> None:
-    """Random questions, one JSON body a line."""
+def write_questions(server: Server, graph: str, path: Path, count: int, relations: int) -> int:
+    """Random questions about so many relations, one JSON body a line; how many of the first ask about each once."""
     generator = random.Random(0)
-    relations = [r["name"] for r in server.get(f"/v1/graphs/{graph}/relations?limit=1000")]  # type: ignore[attr-defined]
+    names = [r["name"] for r in server.get(f"/v1/graphs/{graph}/relations?limit=1000")]  # type: ignore[attr-defined]
+    names = generator.sample(names, min(relations, len(names)))
     entities = [e["name"] for e in server.get(f"/v1/graphs/{graph}/entities?limit=1000")]  # type: ignore[attr-defined]
+    asked = [(end, relation) for relation in names for end in ("head", "tail")]
     with path.open("w") as file:
-        for _ in range(count):
-            end = generator.choice(("head", "tail"))
-            query = {end: generator.choice(entities), "relation": generator.choice(relations)}
+        for end, relation in asked + generator.choices(asked, k=count):
+            query = {end: generator.choice(entities), "relation": relation}
             file.write(json.dumps({"queries": [query]}) + "\n")
+    return len(asked)
 
 
-def warm_up(server: Server, graph: str, questions: Path) -> None:
+def warm_up(server: Server, graph: str, questions: Path, count: int) -> None:
     """Asks some questions once: what is computed per relation, and once only, is not what is measured."""
-    for line in questions.read_text().splitlines()[:200]:
+    for line in questions.read_text().splitlines()[:count]:
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(f"{server.address}/v1/graphs/{graph}/predict", line.encode(), headers)
         urllib.request.urlopen(request, timeout=600).read()
@@ -144,9 +147,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0, help="Of one run; the servers take turns.")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--callers", type=int, nargs="+", default=[1, 8, 64])
-    parser.add_argument("--batches", type=int, nargs="+", default=[32, 1])
+    parser.add_argument("--batches", type=int, nargs="+", default=[16, 1])
     parser.add_argument("--soak", type=int, default=0, help="Instead: so many requests of 64 callers, for the memory.")
     parser.add_argument("--distinct", type=int, default=5000, help="Different questions that callers choose from.")
+    parser.add_argument("--relations", type=int, default=30, help="Relations that they ask about.")
     parser.add_argument("--options", default="", help="Further options of gamma serve.")
     given = parser.parse_args()
     threads, load = os.environ.get("OMP_NUM_THREADS", "(unset)"), os.getloadavg()[0]
@@ -157,13 +161,14 @@ def main() -> None:
         batches = given.batches[:1] if given.soak else given.batches
         with ExitStack() as ending:
             servers = {
-                batch: ending.enter_context(Server(given.graph, ["--batch", str(batch), *options])) for batch in batches
+                batch: ending.enter_context(Server(given.graph, ["--batch", str(batch), *options], Path(folder)))
+                for batch in batches
             }
             for server in servers.values():
                 graph = server.get("/v1/graphs")["graphs"][0]["id"]  # type: ignore[index]
-                write_questions(server, graph, questions, given.distinct)
+                first = write_questions(server, graph, questions, given.distinct, given.relations)
                 script.write_text(SCRIPT % (questions, f"/v1/graphs/{graph}/predict"))
-                warm_up(server, graph, questions)
+                warm_up(server, graph, questions, max(first, 100))
             if given.soak:
                 soak(next(iter(servers.values())), script, given.soak, given.seconds)
             else:
@@ -183,7 +188,7 @@ def compare(servers: dict[int, Server], script: Path, callers: list[int], rounds
             print(tally.row(batch, count), flush=True)
         first, *others = (tally.median("rps") for tally in tallies.values())
         for other in others:
-            print(f"{count} callers: {first / other:.2f} x")
+            print(f"{count} callers: {first / other:.2f} x" if other else "no request was answered")
 
 
 def soak(server: Server, script: Path, wanted: int, seconds: float) -> None:

@@ -34,7 +34,7 @@ def serve(
     body: Annotated[str, typer.Option(help="Largest body of a request.")] = "1MB",
     upload: Annotated[str, typer.Option(help="Largest graph that may be uploaded.")] = "64MB",
     results: Annotated[int, typer.Option(help="Most answers of a question, and facts of a job.")] = 1000,
-    batch: Annotated[int, typer.Option(help="Questions answered together; 1 switches batching off.")] = 32,
+    batch: Annotated[int, typer.Option(help="Questions answered together; 1 switches batching off.")] = 16,
     grace: Annotated[float, typer.Option(help="Seconds that a running job may go on after SIGTERM.")] = 30.0,
     memory: MemoryOption = None,
     device: DeviceOption = "cpu",

@@ -11,6 +11,7 @@ from gamma_kg.graph.neighbourhoods import RESTART, Neighbourhoods, grow_plain
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import native
 from gamma_kg.machine import meanwhile
+from gamma_kg.machine.threads import engine_threads
 
 
 def grow(edges: Edges, starts: Starts | Tensor, triples: int, restart: float = RESTART) -> Neighbourhoods:
@@ -35,9 +36,7 @@ def grow(edges: Edges, starts: Starts | Tensor, triples: int, restart: float = R
     try:
         starting = (node_S, weight_S, offset_B1)
         meanwhile.run()
-        grown = module.grow(
-            *(array.numpy() for array in (*arrays, *starting)), triples, restart, torch.get_num_threads()
-        )
+        grown = module.grow(*(array.numpy() for array in (*arrays, *starting)), triples, restart, engine_threads())
     except module.DamagedGraph as error:
         raise DataError(f"{edges!r} is damaged: {error}; make it again from its facts") from None
     offset, entity, node_ptr, group_type, group_ptr, neighbour = (torch.from_numpy(array) for array in grown)

@@ -7,6 +7,7 @@ median.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -41,9 +42,13 @@ NOBODY = Starts(torch.empty(0, dtype=torch.long), None, torch.zeros(2, dtype=tor
 
 
 class BackgroundCache:
-    """Backgrounds of a model per (graph, relation); bounded in bytes, and gone with the graph."""
+    """Backgrounds of a model per (graph, relation); bounded in bytes, and gone with the graph.
+
+    Several threads may ask at once: one computes what is missing, the others wait for it.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._graphs: weakref.WeakKeyDictionary[KnowledgeGraph, OrderedDict[tuple[int, bool], Background]] = (
             weakref.WeakKeyDictionary()
         )
@@ -73,6 +78,19 @@ class BackgroundCache:
         on_asked: bool = False,
     ) -> dict[int, Background]:
         """Those of the relations of a batch: looking through the weights takes longer than finding one."""
+        with self._lock:
+            return self._of_all(model, kg, relations, cache, memory, on_asked=on_asked)
+
+    def _of_all(
+        self,
+        model: GammaModel,
+        kg: KnowledgeGraph,
+        relations: Iterable[int],
+        cache: RelationCache,
+        memory: int,
+        *,
+        on_asked: bool,
+    ) -> dict[int, Background]:
         weights = weights_version(model)
         if weights != self._weights:  # the model was trained, loaded or moved since
             self._graphs.clear()

@@ -11,7 +11,8 @@ from gamma_kg.graph.inverse import direct_of, is_inverse
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-KEPT_RELATIONS = 64
+# The lists of all relations take about 40 bytes a fact: beyond so many facts those of some relations are kept.
+KEPT_FACTS, KEPT_RELATIONS = 1 << 21, 64
 
 
 class Closures:
@@ -22,7 +23,7 @@ class Closures:
         order = np.argsort(triples[:, 1], kind="stable")
         self._head, self._tail = triples[order, 0], triples[order, 2]
         self._start = np.searchsorted(triples[order, 1], np.arange(num_relations + 1))
-        self._lists = lru_cache(maxsize=KEPT_RELATIONS)(self._build)
+        self._lists = lru_cache(maxsize=None if len(triples) <= KEPT_FACTS else KEPT_RELATIONS)(self._build)
 
     def pairs(self, relation: int) -> tuple[IntArray, IntArray]:
         """(from, to) of every fact of a relation id."""

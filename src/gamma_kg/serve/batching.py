@@ -1,7 +1,10 @@
-"""One thread that owns the model: questions that come close together are answered as one batch.
+"""The threads that own the model: questions that come close together are answered as one batch.
 
 A question waits for company only if the batch before it had some: who asks alone never waits. Questions with the
 same `key` (graph and options) can share a batch; the answers are those of asking alone, bit for bit.
+
+Batches run in lanes, a thread each: while one is in Python (ids, rules, names), another is in the engine, each with its
+part of the engine's threads. A question that nobody shares the model with gets all of them.
 
 Answers are written to their callers, and new questions read, while the engine computes the next batch.
 """
@@ -14,10 +17,11 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from gamma_kg.errors import GammaError
 from gamma_kg.machine import meanwhile
+from gamma_kg.machine.threads import engine_threads, limited_threads
 from gamma_kg.serve.turn import Turn
 
 
@@ -37,8 +41,17 @@ class _Waiting:
     future: asyncio.Future[Any]
 
 
-class ModelThread:
-    """Answers questions in batches and runs other calls in between, in the order in which they came."""
+class _Batch(NamedTuple):
+    waiting: list[_Waiting]
+    is_shared: bool  # computed beside others, with a part of the threads
+
+    @property
+    def key(self) -> Hashable | None:
+        return self.waiting[0].key
+
+
+class ModelThreads:
+    """Answer questions in batches and run other calls in between, in the order in which they came."""
 
     def __init__(
         self,
@@ -48,17 +61,22 @@ class ModelThread:
         size: int,
         wait_seconds: float,
         queue: int,
+        lanes: int = 1,
     ) -> None:
-        """`answer(key, items)` gives one result for each item, in their order."""
+        """`answer(key, items)` gives one result for each item, in their order; in each lane at the same time."""
         self._answer, self._turn = answer, turn
         self._size, self._wait_seconds, self._queue = size, wait_seconds, queue
         self._waiting: deque[_Waiting] = deque()
         self._condition = threading.Condition()
         self._is_stopping = False
-        self._last = 0  # questions in the last batch
+        self._lanes = self._idle = lanes
+        self._computed = 0  # questions that are being answered
+        self._together = 0  # the same, when the last of them was taken
         self.batches, self.questions = 0, 0
-        self._thread = threading.Thread(target=self._run, name="gamma-model", daemon=True)
-        self._thread.start()
+        names = ["gamma-model"] if lanes == 1 else [f"gamma-model-{lane}" for lane in range(lanes)]
+        self._threads = [threading.Thread(target=self._run, name=name, daemon=True) for name in names]
+        for thread in self._threads:
+            thread.start()
 
     @property
     def waiting(self) -> int:
@@ -73,11 +91,12 @@ class ModelThread:
         return await self._put(None, function)
 
     def stop(self) -> None:
-        """Finishes what waits, then ends the thread."""
+        """Finishes what waits, then ends the threads."""
         with self._condition:
             self._is_stopping = True
             self._condition.notify_all()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
     async def _put(self, key: Hashable | None, item: Any) -> Any:
         loop = asyncio.get_running_loop()
@@ -93,26 +112,28 @@ class ModelThread:
 
     def _run(self) -> None:
         while batch := self._next():
-            self.batches += 1
-            self.questions += len(batch)
-            if batch[0].key is not None:
-                self._last = len(batch)
-            if batch[0].key is None or self._turn.is_taken:  # when it will come to the engine is not known
-                meanwhile.run()
+            if batch.key is None or self._turn.must_wait(shared=batch.is_shared):
+                meanwhile.run()  # when it will come to the engine is not known
             outcomes: Sequence[Any]
             try:
-                with self._turn.of_a_person():
-                    if batch[0].key is None:
-                        outcomes = [batch[0].item()]
-                    else:
-                        outcomes = self._answer(batch[0].key, [waiting.item for waiting in batch])
+                outcomes = self._outcomes(batch)
             except Exception as error:
-                outcomes = [error] * len(batch)
+                outcomes = [error] * len(batch.waiting)
+            with self._condition:
+                self._idle += 1
+                self._computed -= len(batch.waiting)
             meanwhile.run()  # where nothing was computed by the engine
-            meanwhile.put(partial(_deliver, batch, outcomes))
+            meanwhile.put(partial(_deliver, batch.waiting, outcomes))
 
-    def _next(self) -> list[_Waiting]:
-        """The oldest that waits, with all that can be answered with it; empty at the end."""
+    def _outcomes(self, batch: _Batch) -> Sequence[Any]:
+        threads = max(1, engine_threads() // self._lanes) if batch.is_shared else engine_threads()
+        with self._turn.of_a_person(shared=batch.is_shared), limited_threads(threads):
+            if batch.key is None:
+                return [batch.waiting[0].item()]
+            return self._answer(batch.key, [waiting.item for waiting in batch.waiting])
+
+    def _next(self) -> _Batch | None:
+        """The oldest that waits, with all that can be answered with it; None at the end."""
         while True:
             with self._condition:
                 if batch := self._take():
@@ -121,25 +142,32 @@ class ModelThread:
             with self._condition:
                 self._condition.wait_for(lambda: self._waiting or self._is_stopping)
                 if not self._waiting:
-                    return []
-                if self._waiting[0].key is not None and self._last > 1:
-                    self._condition.wait_for(
-                        lambda: len(self._waiting) >= self._size or self._is_stopping, timeout=self._wait_seconds
-                    )
+                    return None
+                if self._waiting[0].key is not None and self._together > 1:
+                    self._condition.wait_for(self._has_company, timeout=self._wait_seconds)
 
-    def _take(self) -> list[_Waiting]:
-        batch: list[_Waiting] = []
-        rest: deque[_Waiting] = deque()
-        for waiting in self._waiting:
-            if waiting.future.cancelled():  # its caller went away
-                continue
-            shares = not batch or (waiting.key is not None and waiting.key == batch[0].key)
-            if shares and len(batch) < self._size:
-                batch.append(waiting)
-            else:
-                rest.append(waiting)
-        self._waiting = rest
-        return batch
+    def _has_company(self) -> bool:
+        """Whether as many wait as a lane's share of those who asked a moment ago."""
+        return self._is_stopping or len(self._waiting) >= min(self._size, -(-self._together // self._lanes))
+
+    def _take(self) -> _Batch | None:
+        waiting = [one for one in self._waiting if not one.future.cancelled()]  # else its caller went away
+        if not waiting:
+            self._waiting.clear()
+            return None
+        key = waiting[0].key
+        fitting = waiting[:1] if key is None else [one for one in waiting if one.key == key]
+        # Lanes that have nothing to do share what waits: each would else compute with its part of the threads alone.
+        batch = fitting[: min(self._size, -(-len(fitting) // self._idle))]
+        is_shared = self._lanes > 1 and key is not None and (self._computed > 0 or len(waiting) > 1)
+        taken = set(map(id, batch))
+        self._waiting = deque(one for one in waiting if id(one) not in taken)
+        self._idle -= 1
+        self._computed += len(batch)
+        self._together = 0 if key is None else self._computed
+        self.batches += 1
+        self.questions += len(batch)
+        return _Batch(batch, is_shared)
 
 
 def _deliver(batch: Sequence[_Waiting], outcomes: Sequence[Any]) -> None:

@@ -6,6 +6,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -23,12 +24,30 @@ class UnknownGraphError(DataError):
     """No graph has this id."""
 
 
+class FirstTime:
+    """Lets one thread in until one has come out again, and then all: what is made once and kept is made by one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_over = False
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        if self._is_over:
+            yield
+            return
+        with self._lock:
+            yield
+        self._is_over = True
+
+
 class HostedGraph:
     """A graph with what the server keeps beside it; what is costly is made when first asked for."""
 
     def __init__(self, id_: str, title: str, kg: KnowledgeGraph, review: Review, *, is_uploaded: bool = False) -> None:
         self.id, self.title, self.kg, self.review = id_, title, kg, review
         self.is_uploaded = is_uploaded
+        self.being_met = FirstTime()  # by those who ask: what the model and the rules make of it is made by one of them
         self.calibration: str | None = None  # what fitting the probabilities found, in a sentence
 
     @cached_property

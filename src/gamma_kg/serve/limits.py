@@ -30,7 +30,7 @@ class Limits(FrozenConfig):
     """Graphs held at once, those of the command line included."""
     facts: int = Field(2_000_000, ge=1)
     """Facts of an uploaded graph."""
-    batch: int = Field(32, ge=1)
+    batch: int = Field(16, ge=1)
     """Questions answered together; 1 switches batching off."""
     batch_ms: float = Field(2.0, ge=0)
     """How long a question waits for company when others were there a moment ago."""

@@ -40,11 +40,11 @@ class Figures:
         self._registry.register(self)
 
     def collect(self) -> list[Metric]:
-        thread, jobs = self._service.thread, list(self._service.jobs)
+        threads, jobs = self._service.threads, list(self._service.jobs)
         figures = {
-            "gamma_questions": ("Questions answered by the model thread", thread.questions),
-            "gamma_batches": ("Batches they were answered in", thread.batches),
-            "gamma_questions_waiting": ("Questions that wait for the model", thread.waiting),
+            "gamma_questions": ("Questions answered by the model", threads.questions),
+            "gamma_batches": ("Batches they were answered in", threads.batches),
+            "gamma_questions_waiting": ("Questions that wait for the model", threads.waiting),
             "gamma_jobs_open": ("Jobs that wait or run", sum(not job.has_ended for job in jobs)),
             "gamma_graphs": ("Graphs held", len(self._service.graphs)),
             "gamma_peak_memory_bytes": ("Largest resident size so far", peak_memory_mb() * 2**20),

@@ -16,11 +16,13 @@ from gamma_kg.explain import Explanation
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.logic.ask import Answer, ask, understood
 from gamma_kg.logic.formula import Along, Formula, walk
+from gamma_kg.machine.memory import parse_memory
+from gamma_kg.machine.threads import engine_threads
 from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.models import NamedModel
 from gamma_kg.predicting.prediction import Prediction, Query
-from gamma_kg.serve.batching import ModelThread
+from gamma_kg.serve.batching import ModelThreads
 from gamma_kg.serve.hosted import HostedGraph, HostedGraphs
 from gamma_kg.serve.jobs import Job, Jobs
 from gamma_kg.serve.limits import Limits
@@ -49,7 +51,7 @@ class Wanted:
 
 
 class Service:
-    """A model, graphs, the thread that answers and the thread that works through jobs.
+    """A model, graphs, the threads that answer and the one that works through jobs.
 
     `how` says what all answers are computed on: whole graphs or neighbourhoods, with rules or without, in what memory.
     """
@@ -59,8 +61,14 @@ class Service:
     ) -> None:
         self.model, self.graphs, self.limits, self.how = model, graphs, limits, how or AnswerOptions()
         self._turn = Turn()
-        self.thread = ModelThread(
-            self._answer, self._turn, size=limits.batch, wait_seconds=limits.batch_ms / 1000, queue=limits.queue
+        self._lanes = _lanes_of(model, limits.batch)
+        self.threads = ModelThreads(
+            self._answer,
+            self._turn,
+            size=limits.batch,
+            wait_seconds=limits.batch_ms / 1000,
+            queue=limits.queue,
+            lanes=self._lanes,
         )
         self.jobs = Jobs(limits.jobs)
         self.reading = asyncio.Lock()  # held while an uploaded graph is read
@@ -97,7 +105,7 @@ class Service:
         """Finishes what runs, then ends the threads."""
         self.announce_stop()
         self.jobs.stop(self.limits.grace_seconds)
-        self.thread.stop()
+        self.threads.stop()
         for graph in self.graphs:
             graph.review.close()
         if "_folder" in vars(self):
@@ -129,7 +137,7 @@ class Service:
             check_fact(graph.kg, gone)
         head, relation, tail = fact
         return await self.in_time(
-            self.thread.call(
+            self.threads.call(
                 lambda: gamma.explain(
                     graph.kg,
                     head=head,
@@ -168,7 +176,7 @@ class Service:
             raise DataError(f"reasons are given for {self.limits.explained} answers at once, got top_k {top_k}")
         options: dict[str, Any] = {"top_k": top_k, "only_new": only_new, "logic": logic, "why": why}
         options |= {"memory": self.how.memory, "local": self.how.local, "rules": self.how.rules}
-        return await self.in_time(self.thread.call(lambda: ask(graph.kg, formula, gamma, **options)))
+        return await self.in_time(self.threads.call(lambda: ask(graph.kg, formula, gamma, **options)))
 
     def start_complete(
         self,
@@ -242,7 +250,7 @@ class Service:
         count = min(most, max(100, 4 * wanted.top_k)) if is_filtered else wanted.top_k
         while True:
             key = (graph, count, wanted.known != "exclude")
-            found: list[Prediction] = await self.thread.ask(key, query)
+            found: list[Prediction] = await self.threads.ask(key, query)
             fitting = [
                 p
                 for p in found
@@ -257,10 +265,20 @@ class Service:
     def _answer(self, key: tuple[HostedGraph, int, bool], queries: Sequence[Query]) -> list[list[Prediction]]:
         graph, top_k, include_known = key
         answers: list[list[Prediction]] = [[] for _ in queries]
-        how = replace(self.how, top_k=top_k, include_known=include_known)
-        for position, predictions in self.model.predictor.predict_many(graph.kg, queries, how):
-            answers[position] = predictions
+        memory = None if self.how.memory is None else parse_memory(self.how.memory) // self._lanes
+        how = replace(self.how, top_k=top_k, include_known=include_known, memory=memory)
+        with graph.being_met():
+            for position, predictions in self.model.predictor.predict_many(graph.kg, queries, how):
+                answers[position] = predictions
         return answers
+
+
+def _lanes_of(model: NamedModel, batch: int) -> int:
+    """Batches at once: two, so that one is in the engine while the other is in Python. One where questions go one by
+    one, where there is a single core to compute on, or where something else than a CPU computes."""
+    predictor = model.predictor
+    is_on_cpu = isinstance(predictor, Gamma) and predictor.device.type == "cpu"
+    return 2 if batch > 1 and is_on_cpu and engine_threads() > 1 else 1
 
 
 def check_query(kg: KnowledgeGraph, query: Query) -> None:

@@ -21,6 +21,7 @@ from gamma_kg.kernels.native.loading import loaded
 from gamma_kg.kernels.native.propagation import ALGEBRA_IDS, require_channels
 from gamma_kg.kernels.parameters import LayerStack, LayerWeights
 from gamma_kg.machine import meanwhile
+from gamma_kg.machine.threads import engine_threads
 
 
 class LayerJob(NamedTuple):
@@ -70,7 +71,7 @@ def layers_forward(
         graph_of(edges), ALGEBRA_IDS[algebra], states, which, *checked_starts(starts, B, edges.num_nodes, dtype),
         array("boundary", boundary_BD, dtype), [_arrays(job.table_URD, job.weights, dtype) for job in jobs],
         [job.weights.eps for job in jobs], results, [result("saved", tensor, dtype) for tensor in saved or ()],
-        torch.get_num_threads(),
+        engine_threads(),
     )  # fmt: skip
     return jobs[-1].out_BND
 
@@ -96,7 +97,7 @@ def neighbourhoods_forward(
         *checked_starts(starts, B, edges.num_nodes, dtype), array("boundary", boundary_BD, dtype),
         [_arrays(*layer, dtype) for layer in zip(stack.tables, stack.layers, strict=True)],
         [layer.eps for layer in stack.layers],
-        result("result", out_ND, dtype), torch.get_num_threads(),
+        result("result", out_ND, dtype), engine_threads(),
     )  # fmt: skip
     if not is_sound:
         raise DataError(f"{edges!r}: an edge or a start leads from one neighbourhood into another")

@@ -13,6 +13,7 @@ from torch import Tensor
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.kernels.native.arrays import array, result, shown
 from gamma_kg.kernels.native.loading import loaded
+from gamma_kg.machine.threads import engine_threads
 
 # The numbers under which the native code knows the algebras (graph.h).
 ALGEBRA_IDS = {"real": 0, "complex": 1, "split-complex": 2, "dual": 3}
@@ -43,7 +44,7 @@ def propagate_forward(graph: Any, x_BND: Tensor, relation_BRD: Tensor, algebra: 
     require_channels(algebra, x_BND.shape[-1])
     loaded().propagate(
         graph, ALGEBRA_IDS[algebra], array("states", x_BND, dtype), array("relations", relation_BRD, dtype),
-        result("result", out_BND, dtype), torch.get_num_threads(),
+        result("result", out_BND, dtype), engine_threads(),
     )  # fmt: skip
     return out_BND
 
@@ -60,7 +61,7 @@ def propagate_backward(
 
     The caller has asked `supports`.
     """
-    dtype, threads, (B, _, D), R = x_BND.dtype, torch.get_num_threads(), x_BND.shape, relation_BRD.shape[1]
+    dtype, threads, (B, _, D), R = x_BND.dtype, engine_threads(), x_BND.shape, relation_BRD.shape[1]
     require_channels(algebra, D)
     grad_x = torch.empty_like(x_BND, memory_format=torch.contiguous_format) if add_to is None else add_to
     tables = x_BND.new_zeros(B, loaded().backward_parts(graph, B, D, threads), R, D)

@@ -21,6 +21,7 @@ from gamma_kg.kernels.native.loading import loaded
 from gamma_kg.kernels.native.propagation import supports
 from gamma_kg.kernels.parameters import ScoreWeights
 from gamma_kg.kernels.score import by_query, constant_weights, part_of_branch
+from gamma_kg.machine.threads import engine_threads
 
 
 def can_score(z_KBCD: Sequence[Tensor]) -> bool:
@@ -59,7 +60,7 @@ def score_candidates(
         maybe("branch weights", given_BK, dtype), array("hidden layer", hidden_KHD, dtype),
         array("hidden layer of the queries", hidden_BKH, dtype), array("hidden bias", weights.hidden_bias, dtype),
         array("out", weights.out, dtype), float(weights.out_bias), result("scores", score_BC, dtype),
-        result("branch weights", weight_BCK, dtype), torch.get_num_threads(),
+        result("branch weights", weight_BCK, dtype), engine_threads(),
     )  # fmt: skip
     return score_BC, None if attention is None else weight_BCK
 

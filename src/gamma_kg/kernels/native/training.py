@@ -19,6 +19,7 @@ from gamma_kg.kernels.native.layers import LayerJob, Saved, layers_forward
 from gamma_kg.kernels.native.loading import loaded
 from gamma_kg.kernels.native.propagation import propagate_backward
 from gamma_kg.kernels.parameters import LayerWeights
+from gamma_kg.machine.threads import engine_threads
 
 
 def layer_with_gradients(
@@ -106,7 +107,7 @@ def update_backward(
 
     The fourth are parts (P, 3, D) of the gradients of norm weight, norm bias and bias, to be summed.
     """
-    threads, D, dtype = torch.get_num_threads(), gradient_BND.shape[-1], gradient_BND.dtype
+    threads, D, dtype = engine_threads(), gradient_BND.shape[-1], gradient_BND.dtype
     rows = gradient_BND.numel() // max(D, 1)
     parts = 1 if threads == 1 else max(1, min(4 * threads, rows // 256))
     linear, grad_x, grad_agg = (gradient_BND.new_empty(gradient_BND.shape) for _ in range(3))
