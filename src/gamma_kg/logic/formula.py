@@ -148,6 +148,16 @@ def height(formula: Formula) -> int:
     return below + isinstance(formula, Along)
 
 
+def beginning(formula: Formula) -> tuple[int, ...]:
+    """Where the first branch of a formula of ids starts and the relations on from there; -1: from no entity."""
+    way: list[int] = []
+    while formula.parts:
+        if isinstance(formula, Along):
+            way.append(int(formula.relation))
+        formula = formula.parts[0]
+    return (int(formula.entity) if isinstance(formula, Entity) else -1, *reversed(way))
+
+
 def has_negation(formula: Formula) -> bool:
     return any(isinstance(part, Not) for part in walk(formula))
 
