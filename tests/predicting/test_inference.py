@@ -12,6 +12,7 @@ from gamma_kg.errors import NonFiniteScoreError
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
 from gamma_kg.machine.memory import budget, free_memory, parse_memory
+from gamma_kg.predicting import inference
 from gamma_kg.predicting.inference import batch_size
 from gamma_kg.predicting.relation_cache import RelationCache, relation_states
 
@@ -28,6 +29,22 @@ def test_batches_of_any_size_give_the_same_scores(family: KnowledgeGraph, small_
     for memory in ("1", "30KB", "200KB"):
         torch.testing.assert_close(small_gamma.scores(family, source, relation, memory), expected, rtol=0, atol=1e-5)
     assert batch_size(small_gamma.model, family, 1) == 1 < batch_size(small_gamma.model, family, 30 << 10)
+
+
+def test_a_batch_is_small_enough_for_its_states_to_stay_in_cache(
+    family: KnowledgeGraph, small_gamma: Gamma, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, relation = queries(family)
+    expected = small_gamma.scores(family, source, relation)
+    config = small_gamma.config
+    monkeypatch.setattr(inference, "CACHED_BYTES", 5 * 4 * config.dim * config.num_branches * family.num_entities)
+    sizes = []
+    handle = small_gamma.model.branches[0].register_forward_hook(lambda *call: sizes.append(len(call[1][1])))
+    try:
+        torch.testing.assert_close(small_gamma.scores(family, source, relation), expected, rtol=0, atol=1e-5)
+    finally:
+        handle.remove()
+    assert max(sizes) == 5 and sum(sizes) == len(source)
 
 
 def test_scores_come_in_the_order_of_the_queries(family: KnowledgeGraph, small_gamma: Gamma) -> None:

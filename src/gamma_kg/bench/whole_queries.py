@@ -11,7 +11,7 @@ from gamma_kg.bench.fb15k237 import Counts, generated_graph
 from gamma_kg.bench.timing import best_times, peak_memory_of, threads
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.predicting.gamma import Gamma
-from gamma_kg.predicting.inference import batch_size
+from gamma_kg.predicting.inference import batch_size, cached_queries
 
 
 def measure_queries(kg: KnowledgeGraph, preset: str, count: int, rounds: int, num_threads: int) -> dict[str, float]:
@@ -31,6 +31,7 @@ def measure_queries(kg: KnowledgeGraph, preset: str, count: int, rounds: int, nu
 def measure_memory(kg: KnowledgeGraph, preset: str, count: int) -> dict[str, float] | None:
     """Peak memory of scoring a batch, in state tensors (B·N·D floats); None where the system does not tell."""
     gamma = Gamma.from_preset(preset)
+    count = min(count, cached_queries(gamma.model, kg))  # a batch is no larger
     source, relation = distinct_queries(kg, count)
     gamma.scores(kg, source, relation, local="off")  # relation states, edges and pools of memory are there
     state_bytes = count * kg.num_entities * gamma.config.dim * gamma.model.score.out.weight.element_size()

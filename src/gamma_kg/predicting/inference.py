@@ -24,6 +24,10 @@ from gamma_kg.nn.model import GammaModel, Scores
 from gamma_kg.predicting.relation_cache import LAYER_STATES, RelationCache, relation_states
 from gamma_kg.predicting.score_batch import ScoreBatch
 
+# What the layers leave of a batch, of all branches: as much as a third-level cache has room for beside what they work
+# with. More goes to memory, and comes back from there to be scored: 6 % slower on CoDEx-S, 22 % on FB15k-237.
+CACHED_BYTES = 16 << 20
+
 
 @torch.no_grad()
 def score_batches(
@@ -48,7 +52,10 @@ def score_batches(
     memory_bytes = budget(memory, device)
     starts = start_Q if isinstance(start_Q, Starts) else Starts.single(start_Q)
     with evaluating(model):
-        for part in distinct_queries(kg, start_Q, relation_Q, batch_size(model, kg, memory_bytes)):
+        size = batch_size(model, kg, memory_bytes)
+        if device.type == "cpu":
+            size = min(size, cached_queries(model, kg))
+        for part in distinct_queries(kg, start_Q, relation_Q, size):
             starts_B, relation_B = starts.select(part.first), relation_Q[part.first].to(device)
             relations = relation_states(model, kg, relation_B, cache, memory_bytes, on_asked=on_asked)
             scores = model.score_entities(edges, relations, edges.renamed(starts_B), relation_B)
@@ -104,6 +111,12 @@ def batch_size(model: GammaModel, kg: KnowledgeGraph, memory: int) -> int:
     width = float(max(ALGEBRAS[name].relation_width for name in config.branches))
     floats += int(kg.num_types * config.dim * (2 + width * config.num_layers))
     return max(1, memory // (floats * model.score.out.weight.element_size()))
+
+
+def cached_queries(model: GammaModel, kg: KnowledgeGraph) -> int:
+    """How many queries to score at once, so that their states are still in cache then; at least one."""
+    state_bytes = kg.num_entities * model.config.dim * model.score.out.weight.element_size()
+    return max(1, CACHED_BYTES // max(1, state_bytes * model.config.num_branches))
 
 
 def check_queries(kg: KnowledgeGraph, start_Q: Starts | Tensor, relation_Q: Tensor) -> None:
