@@ -84,6 +84,7 @@ def test_axioms_and_what_was_left_out_are_reported(pizza: Path) -> None:
         ("functional", "hasBase", ""),
         ("property", "hasTopping", ""),
         ("property", "hasBase", ""),
+        ("class", "Margherita", ""),
         ("domain", "hasTopping", "Pizza"),
         ("range", "hasTopping", "Topping"),
         ("disjoint", "Pizza", "Topping"),

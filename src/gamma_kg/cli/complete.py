@@ -36,6 +36,8 @@ CALIBRATION_SHARE = 0.3
 # What is kept of a budget for writing: the facts, and a page with their reasons.
 WRITING_SHARE = 0.05
 REVIEW_SHARE = 0.07
+# Nobody looks through twenty proposals for one that holds, unless they say so.
+LEAST_PROBABILITY = 0.05
 UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600}
 SHOWN = 20
 
@@ -61,7 +63,10 @@ def complete(
     top: Annotated[int, typer.Option("--top", "--top-k", "-k", help="How many facts.")] = 100,
     min_probability: Annotated[
         list[str] | None,
-        typer.Option(help="Leave out what is less probable: 0.2, or for one relation NAME=0.2; may be repeated."),
+        typer.Option(
+            help="Leave out what is less probable: 0.2, or for one relation NAME=0.2; may be repeated. "
+            f"Where probabilities are fitted it is {LEAST_PROBABILITY} unless you say otherwise."
+        ),
     ] = None,
     max_per_relation: Annotated[
         int | None, typer.Option(help="At most so many facts of one relation; else a fifth, if others fill the list.")
@@ -110,13 +115,14 @@ def complete(
     if ray is not None and device != "cpu":
         raise DataError(f"--ray computes on CPUs, a core for each worker: leave out --device {device}")
     how = AnswerOptions(rules=rules, memory=memory, local=local)
+    bounds = parse_bounds(min_probability or [])
     kg = reading.graph(graph)
     wanted: dict[str, Any] = {
         "relations": relations,
         "exclude_relations": exclude_relation or (),
         "type": type_,
         "top": top,
-        "min_probability": parse_bounds(min_probability or []),
+        "min_probability": bounds,
         "max_per_relation": max_per_relation,
     }
     Choice.of(kg, **wanted)  # a wrong name is told before anything is computed
@@ -128,6 +134,9 @@ def complete(
     if calibrate and gamma.calibration(kg, local, rules) is None:
         to_fit = left()
         fit(gamma, kg, local, rules, None if to_fit is None else CALIBRATION_SHARE * to_fit)
+    is_fitted = gamma.calibration(kg, local, rules) is not None
+    if is_fitted:  # else the numbers only put the facts in order
+        bounds.setdefault("", LEAST_PROBABILITY)
     to_ask = left()
     journal = None if out is None else out.with_name(out.name + ".progress")
     parts: Parts | None = None
@@ -170,6 +179,10 @@ def complete(
     stopped = "stopped; " if found.was_interrupted else ""
     on = basis(gamma.triples(kg, local))
     say(f"{stopped}{len(found.facts):,} facts{where}; {asked}, answered from {on}{rest}")
+    if found.facts and is_fitted:
+        say(f"by their probabilities, about {sum(fact.probability for fact in found.facts):.0f} of them should hold")
+    if len(found.facts) < top and (least := bounds.get("", 0.0)) > 0:
+        say(f"what is less probable than {least:.3g} is left out; --min-probability 0 lists it too")
     if found.was_interrupted:
         raise typer.Exit(130)
 

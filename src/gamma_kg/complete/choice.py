@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.graph.inverse import direct_of
 from gamma_kg.rules import Rules, rules_of
 from gamma_kg.rules.slots import REST
 
@@ -27,6 +28,7 @@ class Choice:
 
     top: int
     relations: tuple[int, ...]
+    are_named: bool  # whether the relations were asked for by name
     entities: frozenset[int] | None
     type_: int | None
     least: float
@@ -65,6 +67,7 @@ class Choice:
         return cls(
             top=top,
             relations=chosen,
+            are_named=relations is not None,
             entities=None if entities is None else frozenset(kg.entity_id(name) for name in entities),
             type_=None if type is None else _type_id(kg, type),
             least=by_name.pop("", 0.0),
@@ -80,6 +83,9 @@ class Choice:
         rules = rules_of(kg)
         if not isinstance(rules, Rules):
             return queries
+        if not self.are_named:  # which property is under which is for whoever designs a vocabulary
+            about_properties = [r for r in self.relations if rules.axioms.sorts.between_properties(r)]
+            queries = queries[~np.isin(direct_of(queries[:, 1], kg.num_relations), about_properties)]
         if self.type_ is not None:
             queries = queries[rules.axioms.members(self.type_)[queries[:, 0]]]
         if rules.axioms.is_blank is not None:
@@ -116,6 +122,7 @@ class Choice:
             "type": self.type_,
             "min_probability": [self.least, least],
             "order of queries": f"rest of {REST}",
+            "left unasked": "habits, properties",
         }
 
 
@@ -124,14 +131,12 @@ def _out_of_place(rules: Rules, queries: IntArray) -> NDArray[np.bool_]:
     property where only pizzas have one. And what is to be said of terms that the ontology only refers to: that is for
     the ontology that they are from."""
     found = np.zeros(len(queries), dtype=bool)
-    if rules.axioms.is_outside is not None:
-        found = rules.axioms.is_outside[queries[:, 0]] & (queries[:, 1] < rules.num_relations)
     for relation in np.unique(queries[:, 1]).tolist():
         rows = np.flatnonzero(queries[:, 1] == relation)
         for outside in (
-            rules.of_the_other_end(relation),
+            rules.unasked.out_of_place(relation),
             rules.axioms.against(relation),
-            rules.axioms.of_another_sort(relation),
+            rules.axioms.sorts.others(relation),
             rules.slots.excluded(relation),
         ):
             if outside is not None:

@@ -175,8 +175,10 @@ class Finder:
     """Turns queries into facts that fit, are not known, and hold from both ends."""
 
     def __init__(self, model: Predictor, kg: KnowledgeGraph, how: AnswerOptions) -> None:
-        self._kg, self._uses_rules = kg, how.rules
+        self._kg = kg
         self._odds: FactOdds = model.odds(kg, how)
+        rules = self._odds.rules
+        self._unasked = rules.unasked if how.rules and isinstance(rules, Rules) else None
         self._calibration = model.calibration(kg, how.local, how.rules)
         self.seen: set[tuple[int, int, int]] = set()
         # Many facts share their other end (every athlete's sport), so its answers are kept for a while.
@@ -203,8 +205,11 @@ class Finder:
 
     def _proposals(self, end: End) -> Iterator[tuple[End, int, float]]:
         """(query, answer, plain log-odds from this end) of the best answers that are new."""
-        are_fit = partial(self._are_fit, self._inverse(end.relation))
+        are_fit = partial(self._odds.slots.are_fit, self._inverse(end.relation))
         without = end.without
+        if self._unasked is not None:
+            unwanted = np.flatnonzero(self._unasked.blocked(end.source, end.relation))
+            without = torch.cat((without, torch.from_numpy(unwanted))).unique()
         if not self._odds.rules.has_loops(direct_of(end.relation, self._kg.num_relations)):
             without = torch.cat((without, torch.tensor([end.source]))).unique()
         index = best_fitting(end.answers, are_fit, without, KEPT_PER_QUERY)
@@ -213,21 +218,11 @@ class Finder:
             fact = fact_of(end.source, end.relation, answer, self._kg.num_relations)
             if odds < least:
                 break
-            if fact not in self.seen:
-                self.seen.add(fact)
+            if fact in self.seen:
+                continue
+            self.seen.add(fact)
+            if self._unasked is None or not self._unasked.is_first_of_two_sisters(*fact):
                 yield end, answer, odds
-
-    def _are_fit(self, slot: int, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether candidates may stand in a slot: by their roles, at this end of a relation between two sorts, and
-        as heads only if they are the ontology's own."""
-        are_fit, rules = self._odds.slots.are_fit(slot, entity), self._odds.rules
-        if not self._uses_rules or not isinstance(rules, Rules):
-            return are_fit
-        is_head = slot < self._kg.num_relations
-        for outside in (rules.of_the_other_end(slot), rules.axioms.is_outside if is_head else None):
-            if outside is not None:
-                are_fit = are_fit & ~outside[entity]
-        return are_fit
 
     def _checked(self, end: End, answer: int, odds: float) -> Found:
         other = self._other_ends[answer, self._inverse(end.relation)].log_odds(torch.tensor([end.source]))

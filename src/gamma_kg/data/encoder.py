@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,18 @@ class TripleEncoder:
         if len(rows):
             self._batches.append(encoded)
             self.num_triples += len(rows)
+
+    def entity_names(self) -> Iterable[str]:
+        """Every entity so far, some perhaps more than once."""
+        return self.entity_ids
+
+    def pairs(self, relation: str) -> list[tuple[str, str]]:
+        """Head and tail of every triple of one relation so far, by name."""
+        own, names = self.relation_ids.get(relation), list(self.entity_ids)
+        if own is None:
+            return []
+        ends = [batch[batch[:, 1] == own][:, [0, 2]].tolist() for batch in self._batches]
+        return [(names[head], names[tail]) for part in ends for head, tail in part]
 
     def drop(self, things: Collection[str], properties: Collection[str]) -> None:
         """Takes out all triples with one of the things at an end or one of the properties, and names left unused."""

@@ -1,8 +1,8 @@
 """Ontologies in OBO format (the Gene Ontology and its kin), line by line: no library is needed for facts and names.
 
-`is_a`, `relationship`, `intersection_of` and `instance_of` are facts, `name`, `synonym` and `alt_id` names; what is
-said of relations (`is_transitive`, `domain` …) and `disjoint_from` are axioms; obsolete terms stay out. Identifiers
-become the IRIs that the same ontology has in OWL: GO:0008150 is …/obo/GO_0008150.
+`is_a`, `relationship`, `intersection_of` (what is new) and `instance_of` are facts, `name`, `synonym` and `alt_id`
+names; what is said of relations (`is_transitive`, `domain` …) and `disjoint_from` are axioms; obsolete terms stay out.
+Identifiers become the IRIs that the same ontology has in OWL: GO:0008150 is …/obo/GO_0008150.
 """
 
 from __future__ import annotations
@@ -69,6 +69,8 @@ class _OboReader:
             self._names.add_label(self._iri(own), SYNONYM, own, None)
             if self._axioms is not None:
                 self._axioms.declare(self._iri(own))
+                if kind == "Term":
+                    self._axioms.declare_class(self._iri(own))
             for tag, value in tags:
                 self._add_tag(self._iri(own), kind, tag, value)
         return True
@@ -95,6 +97,8 @@ class _OboReader:
         elif kind == "Typedef":  # relations between relations are for reasoners
             if tag in RELATION_KINDS and value == "true":
                 self._add_axiom(RELATION_KINDS[tag], own)
+        elif tag == "intersection_of" and len(words) == 1 and self._axioms is not None:
+            self._axioms.add_genus(own, self._iri(words[0]))
         elif tag in ("is_a", "intersection_of", "instance_of") and len(words) == 1:
             self._batch.append((own, TYPE if tag == "instance_of" else IS_A, self._iri(words[0])))
         elif tag in ("relationship", "intersection_of") and len(words) >= 2:

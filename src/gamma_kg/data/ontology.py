@@ -3,10 +3,12 @@
 | in the file                                             | in the graph                                  |
 |---------------------------------------------------------|-----------------------------------------------|
 | A ⊑ p some B, p value b, p min 1 B, p exactly 1 B       | (A, p, B); (B, p, A) where p is an inverse    |
-| A ⊑ B and C …, A ≡ B and C …                            | what each part gives, (A, subClassOf, B)      |
+| A ⊑ B and C …, A ≡ B and C …                            | what each part gives, (A, subClassOf, B);     |
+|                                                         | of a definition (≡) what is new (`genera.py`) |
 | A ≡ B or C; A ≡ {a, b}                                  | (B, subClassOf, A); (a, type, A)              |
 | disjoint classes, domain, range, kinds of properties    | axioms, which rule answers out                |
-| declarations, annotations, headers, obsolete terms      | nothing                                       |
+| declarations, annotations, obsolete terms               | nothing                                       |
+| the ontology's own header and all that is said of it    | nothing                                       |
 | shapes (SHACL), owl:Thing and owl:Nothing               | nothing                                       |
 
 OWL2Vec* and relation-graph do the same. A file without such constructs is left as it is.
@@ -19,6 +21,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from gamma_kg.data.encoder import TripleEncoder
+from gamma_kg.data.genera import new_genera
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -54,6 +57,7 @@ PROPERTY_KINDS = {
     OWL + "TransitiveProperty": "transitive",
 }
 PROPERTIES = {OWL + "ObjectProperty", OWL + "DatatypeProperty", RDF + "Property"}
+CLASSES = {OWL + "Class", RDFS + "Class"}
 AXIOM_RELATIONS = {
     OWL + "disjointWith": "disjoint",
     OWL + "complementOf": "disjoint",
@@ -80,15 +84,27 @@ class OntologyReader:
     _obsolete: set[str] = field(default_factory=set)
     _may_be_zero: set[str] = field(default_factory=set)
     _declared: set[str] = field(default_factory=set)
+    _classes: dict[str, None] = field(default_factory=dict)
+    _headers: set[str] = field(default_factory=set)
+    _genera: dict[tuple[str, str], None] = field(default_factory=dict)
     _is_ontology: bool = False
+    _has_individuals: bool = False
 
     def declare(self, term: str) -> None:
         """Notes a term that is the ontology's own, not just referred to."""
         self._declared.add(term)
 
+    def declare_class(self, term: str) -> None:
+        """Notes a term that is a class."""
+        self._classes[term] = None
+
     def add_axiom(self, kind: str, first: str, second: str = "") -> None:
         """Notes what is said of a class or a property, once."""
         self._axioms[kind, first, second] = None
+
+    def add_genus(self, own: str, genus: str) -> None:
+        """Notes the wider class that a definition goes back to."""
+        self._genera[own, genus] = None
 
     @property
     def axioms(self) -> list[Axiom]:
@@ -115,17 +131,34 @@ class OntologyReader:
         """Adds the facts that constructs state, drops obsolete terms and annotations; says what was done."""
         facts = list(dict.fromkeys(self._project()))
         self._held.clear()
+        self._has_individuals |= any(relation == TYPE for _, relation, _ in facts)
         encoder.add_rows(facts)
+        genera = [(own, SUBCLASS, genus) for own, genus in new_genera(self._genera, encoder.pairs(SUBCLASS))]
+        self._genera.clear()
+        encoder.add_rows(genera)
+        facts += genera
         dropped = encoder.num_triples
         # An annotation property is plumbing as a relation and as a thing (below another one, say).
         unwanted = self._annotations if self._is_ontology else set()
-        if self._obsolete or unwanted:
-            encoder.drop(self._obsolete | unwanted, unwanted)
+        things = self._obsolete | unwanted
+        if 2 * len(self._headers) < len(self._declared):  # else the file is a catalogue, and ontologies are its things
+            things |= self._headers
+        if things:
+            encoder.drop(things, unwanted)
         dropped -= encoder.num_triples
-        outside = [iri for iri in encoder.entity_ids if iri not in self._declared and not iri.startswith(("_:", '"'))]
-        if len(outside) < len(self._declared):  # else the file is data with a few classes, not a vocabulary
-            for iri in outside:
-                self.add_axiom("outside", iri)
+        if self._has_individuals:  # else all are classes or properties
+            for iri in self._classes:
+                if iri not in things:
+                    self.add_axiom("class", iri)
+        outside = dict[str, None]()
+        for iri in encoder.entity_names():
+            if len(outside) >= len(self._declared):  # the file is data with a few classes, not a vocabulary
+                outside.clear()
+                break
+            if iri not in self._declared and not iri.startswith(("_:", '"')):
+                outside[iri] = None
+        for iri in outside:
+            self.add_axiom("outside", iri)
         if not self._is_ontology:
             return None
         stated = sum(1 for fact in facts if not fact[0].startswith("_:") and not fact[2].startswith("_:"))
@@ -146,10 +179,15 @@ class OntologyReader:
                 self._annotations.add(head)
             elif tail in PROPERTIES:
                 self.add_axiom("property", head)
+            elif tail in CLASSES:
+                self.declare_class(head)
+            elif tail == OWL + "Ontology":
+                self._headers.add(head)
             self.declare(head)
             self._is_ontology |= tail in (OWL + "Class", OWL + "Ontology", RDFS + "Class", OWL + "ObjectProperty")
             self.num_plumbing += 1
             return True
+        self._has_individuals |= relation == TYPE
         if relation in AXIOM_RELATIONS:
             self.add_axiom(AXIOM_RELATIONS[relation], head, tail)
             return True
@@ -173,7 +211,7 @@ class OntologyReader:
                 upward = TYPE if relation == TYPE else SUBCLASS
                 stated = list(nodes.facts(head, upward, tail, is_equal=relation == EQUIVALENT))
                 self._add_stated(head, stated)
-                yield from stated
+                yield from self._without_genera(head, stated) if relation == EQUIVALENT else stated
             elif relation in (OWL + "unionOf", OWL + "disjointUnionOf"):
                 members = nodes.members(tail)
                 yield from ((member, SUBCLASS, head) for member in members if not member.startswith("_:"))
@@ -182,7 +220,15 @@ class OntologyReader:
             elif relation in (OWL + "intersectionOf", OWL + "oneOf"):
                 stated = list(nodes.list_facts(head, relation, tail))
                 self._add_stated(head, stated)
-                yield from stated
+                yield from self._without_genera(head, stated)
+
+    def _without_genera(self, head: str, facts: list[Triple]) -> Iterator[Triple]:
+        """What a definition states but for the wider classes, which wait until the hierarchy is known."""
+        for fact in facts:
+            if fact[:2] == (head, SUBCLASS):
+                self.add_genus(head, fact[2])
+            else:
+                yield fact
 
     def _add_stated(self, head: str, facts: list[Triple]) -> None:
         """Notes properties that are stated of every member of a class: they hold for all that is below it."""

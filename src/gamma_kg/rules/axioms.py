@@ -18,6 +18,7 @@ from gamma_kg.graph.inverse import direct_of, inverse_of, is_inverse
 from gamma_kg.rules.apart import Shared, classes_apart
 from gamma_kg.rules.bounds import at_least
 from gamma_kg.rules.closure import Closures
+from gamma_kg.rules.sorts import Sorts, marked
 
 BoolArray = NDArray[np.bool_]
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -32,6 +33,7 @@ ACYCLIC = {SUBCLASS, RDFS + "subPropertyOf", SKOS + "broader", SKOS + "narrower"
 ACYCLIC |= {OBO + "BFO_0000050", OBO + "BFO_0000051"}
 TRANSITIVE = {RDFS + "subPropertyOf", OBO + "BFO_0000050", OBO + "BFO_0000051"}
 TRANSITIVE |= {SKOS + "broaderTransitive", SKOS + "narrowerTransitive"}
+EQUAL = "http://www.w3.org/2002/07/owl#equivalentClass"
 # By their definition, and not only by their name, these carry over to what is above.
 MEANT = {SUBCLASS, "rdfs:subClassOf", RDF + "type", "rdf:type"}
 # By name, in OBO files and tables: parts and wholes have no cycles as long as no fact closes one.
@@ -48,8 +50,10 @@ class Axioms:
         relation_ids = {kg.relations.identifier(r): r for r in range(kg.num_relations)}
         self.types = [r for name, r in relation_ids.items() if not TYPES.isdisjoint((name, in_words(name)))]
         self.wider = [r for name, r in relation_ids.items() if not WIDER.isdisjoint((name, in_words(name)))]
-        self._up = (*self.types, *self.wider)
-        self._down = tuple(inverse_of(r, kg.num_relations) for r in self._up)
+        self.up = (*self.types, *self.wider)
+        self._down = tuple(inverse_of(r, kg.num_relations) for r in self.up)
+        equal = [r for name, r in relation_ids.items() if name == EQUAL]
+        self.equal = (*equal, *(inverse_of(r, kg.num_relations) for r in equal))  # both ways round
         self.acyclic = {r for name, r in relation_ids.items() if name in ACYCLIC}
         self.parts = {r for name, r in relation_ids.items() if re.split("[#/]", name)[-1] in PARTS}
         self.kinds = declared_kinds(kg)
@@ -70,8 +74,8 @@ class Axioms:
                     self._declared_disjoint.setdefault(a, set()).add(b)
                     self._declared_disjoint.setdefault(b, set()).add(a)
         self.is_blank = _blank(kg)
-        self.is_property = _marked(kg, "property")
-        self.is_outside = _marked(kg, "outside")
+        self.sorts = Sorts(kg, closures, self.types, self.wider)
+        self.is_outside = marked(kg, "outside")
         if self.is_outside is not None:  # things without a declaration of which facts are told are the graph's own
             for relation in range(kg.num_relations):
                 self.is_outside[closures.pairs(relation)[0]] = False
@@ -96,6 +100,21 @@ class Axioms:
         parts = (self._declared_disjoint, self._kept_apart)
         return {one: set().union(*(part.get(one, ()) for part in parts)) for one in set().union(*parts)}
 
+    @cached_property
+    def is_placed(self) -> BoolArray:
+        """Entities that have a type or a wider class, or are one, (N,)."""
+        found = np.zeros(self._closures.num_entities, dtype=bool)
+        for relation in self.up:
+            for ends in self._closures.pairs(relation):
+                found[ends] = True
+        return found
+
+    def line(self, entity: int) -> BoolArray:
+        """All that is above an entity and all that is below it, (N,)."""
+        found = self._closures.reach(entity, *self.up) | self._closures.reach(entity, *self._down)
+        found[entity] = False
+        return found
+
     def says(self, kind: str, relation: int) -> bool:
         """Whether a direct relation is declared `kind`."""
         return relation in self.kinds.get(kind, ())
@@ -104,46 +123,37 @@ class Axioms:
         """Entities that domain or range keep out of a slot, (N,); None if nothing is said or kept to."""
         return self.excluded(slot) if slot in self.ends else None
 
-    def of_another_sort(self, slot: int) -> BoolArray | None:
-        """Properties where only classes and things stand, and all but properties where only these do, (N,)."""
-        if self.is_property is None:
-            return None
-        are_properties = self.is_property[self._closures.pairs(slot)[0]]
-        if are_properties.all():
-            return ~self.is_property
-        return None if are_properties.any() else self.is_property
-
     def disjoint_with(self, source: int, relation: int) -> BoolArray | None:
         """For a query about types or wider classes, from either end: candidates that would put something, the lower
         one or what is below it, under two classes that exclude each other, (N,)."""
-        if direct_of(relation, self._num_relations) not in self._up or not self.disjoint:
+        if direct_of(relation, self._num_relations) not in self.up or not self.disjoint:
             return None
         walk, is_read_back = self._closures, is_inverse(relation, self._num_relations)
-        over = np.flatnonzero(walk.reach(source, *self._up)).tolist()
+        over = np.flatnonzero(walk.reach(source, *self.up)).tolist()
         apart = {other for one in over for other in self._kept_apart.get(one, ())}
         excluded = walk.reach_from(np.array(sorted(apart), dtype=np.int64), *self._down)
         # What is declared counts for all that is below the lower one too: it would come under the answer.
         if self._declared_disjoint and not is_read_back:
-            over = np.flatnonzero(walk.reach_from(np.flatnonzero(walk.reach(source, *self._down)), *self._up)).tolist()
+            over = np.flatnonzero(walk.reach_from(np.flatnonzero(walk.reach(source, *self._down)), *self.up)).tolist()
         declared = {other for one in over for other in self._declared_disjoint.get(one, ())}
         if declared:
             below = walk.reach_from(np.array(sorted(declared), dtype=np.int64), *self._down)
-            excluded |= walk.reach_from(np.flatnonzero(below), *self._up) if is_read_back else below
+            excluded |= walk.reach_from(np.flatnonzero(below), *self.up) if is_read_back else below
         # What a graph says already is no contradiction for us to find.
-        return excluded & ~walk.reach(source, *(self._down if is_read_back else self._up))
+        return excluded & ~walk.reach(source, *(self._down if is_read_back else self.up))
 
     def are_disjoint(self, first: int, second: int, direct: int) -> bool:
         """Whether nothing can be under both classes, if the relation is one to a type or a wider class."""
-        if direct not in self._up or not self.disjoint:
+        if direct not in self.up or not self.disjoint:
             return False
-        above = (np.flatnonzero(self._closures.reach(one, *self._up)).tolist() for one in (first, second))
+        above = (np.flatnonzero(self._closures.reach(one, *self.up)).tolist() for one in (first, second))
         over_first, over_second = (set(found) for found in above)
         return any(not over_second.isdisjoint(self.disjoint.get(one, ())) for one in over_first)
 
     def excluding_classes(self, head: int, tail: int) -> tuple[int, int] | None:
         """Two classes with nothing in common, the one above the head and the other above the tail."""
-        over_tail = self._closures.reach(tail, *self._up)
-        for one in np.flatnonzero(self._closures.reach(head, *self._up)).tolist():
+        over_tail = self._closures.reach(tail, *self.up)
+        for one in np.flatnonzero(self._closures.reach(head, *self.up)).tolist():
             for other in sorted(self._kept_apart.get(one, ())):
                 if over_tail[other]:
                     return one, other
@@ -189,17 +199,6 @@ def declared_kinds(kg: KnowledgeGraph) -> dict[str, set[int]]:
         if kind not in ("domain", "range", "disjoint") and first in relation_ids:
             kinds.setdefault(kind, set()).add(relation_ids[first])
     return kinds
-
-
-def _marked(kg: KnowledgeGraph, mark: str) -> BoolArray | None:
-    """Entities of which an ontology says one word: that they are properties, say, (N,); None if there are none."""
-    axioms = () if kg.report is None else kg.report.axioms
-    found = [kg.entity_id(iri) for kind, iri, _ in axioms if kind == mark and iri in kg.entities]
-    if not found:
-        return None
-    is_marked = np.zeros(kg.num_entities, dtype=bool)
-    is_marked[found] = True
-    return is_marked
 
 
 def _blank(kg: KnowledgeGraph) -> BoolArray | None:

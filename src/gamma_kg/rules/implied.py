@@ -2,7 +2,7 @@
 
 | relation                                  | a candidate (x, r, z) is implied if                                     |
 |-------------------------------------------|-------------------------------------------------------------------------|
-| a wider class, a type                     | z is above a class that x is stored under                               |
+| a wider class, a type                     | z is above a class that x, or its equivalent, is stored under           |
 | stated of all members of a class (`some`) | x or a class above it is stored with z, or with something of the kind z |
 | declared transitive                       | a chain of r leads from x to z                                          |
 | without cycles                            | the same, where the graph never writes such shortcuts down              |
@@ -51,16 +51,47 @@ class Implied:
     def by(self, source: int, relation: int, *, meant: bool = True) -> BoolArray | None:
         """Candidates that are implied, stored ones among them, (N,); None if nothing can be. Without `meant` only
         those that the graph's habit rules out."""
-        num = self._closures.num_relations
-        ways = self.ways(direct_of(relation, num))
+        ways = self.ways(direct_of(relation, self._closures.num_relations))
         if ways is None or (ways.is_meant and not meant):
             return None
-        first, last = ways.heads, ways.tails
+        found = self._carried(source, relation, ways.heads, ways.tails)
+        if direct_of(relation, self._closures.num_relations) in self._axioms.wider:
+            found |= self._closures.reach(source, *self._axioms.equal)
+        return found
+
+    def are_equal(self, head: int, direct: int, tail: int) -> bool:
+        """Whether a class is under another because they are declared equivalent."""
+        axioms = self._axioms
+        return direct in axioms.wider and head != tail and bool(self._closures.reach(head, *axioms.equal)[tail])
+
+    def would_give_stored(self, source: int, relation: int) -> BoolArray | None:
+        """Candidates whose fact would give a stored one: something narrower than a value, the same of a wider class;
+        stored ones among them, (N,); None if nothing can."""
+        num = self._closures.num_relations
+        ways = self.ways(direct_of(relation, num))
+        if ways is None:
+            return None
+        down = (tuple(inverse_of(r, num) for r in part) for part in (ways.heads, ways.tails))
+        return self._carried(source, relation, *down)
+
+    def is_given_by_another(self, head: int, direct: int, tail: int) -> bool:
+        """Whether a stored fact follows from another one."""
+        ways, walk = self.ways(direct), self._closures
+        if ways is None:
+            return False
+        values = walk.ends(head, direct)
+        above = np.flatnonzero(walk.reach(head, *ways.heads))
+        others = np.concatenate([values[values != tail], walk.step(above[above != head], direct)])
+        return bool(walk.reach_from(others, *ways.tails)[tail])
+
+    def _carried(self, source: int, relation: int, heads: tuple[int, ...], tails: tuple[int, ...]) -> BoolArray:
+        """Where facts of what is reached over `heads` lead over `tails`, for a query from either end, (N,)."""
+        num, walk = self._closures.num_relations, self._closures
+        first, last = heads, tails
         if is_inverse(relation, num):
-            first, last = (tuple(inverse_of(r, num) for r in part) for part in (ways.tails, ways.heads))
-        walk = self._closures
-        above = np.flatnonzero(walk.reach(source, *first)) if first else np.array([source])
-        return walk.reach_from(walk.step(above, relation), *last)
+            first, last = (tuple(inverse_of(r, num) for r in part) for part in (tails, heads))
+        reached = np.flatnonzero(walk.reach(source, *first)) if first else np.array([source])
+        return walk.reach_from(walk.step(reached, relation), *last)
 
     def why(self, head: int, direct: int, tail: int) -> tuple[int, int] | None:
         """The stored fact (its head and tail) from which the fact follows; None if it does not."""
@@ -79,9 +110,11 @@ class Implied:
         above = (*axioms.types, *axioms.wider)
         if axioms.says("some", direct):
             own = (direct,) if direct in axioms.transitive else ()
-            return Ways(above, (*above, *own), is_meant=True)
+            return Ways((*above, *axioms.equal), (*above, *axioms.equal, *own), is_meant=True)
         if direct in above:
-            ways = Ways((), tuple(axioms.wider), is_meant=direct in axioms.meant)
+            # What is under a class is under its equivalents; a type is one of the thing and no more.
+            heads = axioms.equal if direct in axioms.wider else ()
+            ways = Ways(heads, (*axioms.wider, *axioms.equal), is_meant=direct in axioms.meant)
         else:
             ways = Ways((), (direct,), is_meant=direct in axioms.transitive)
         if not ways.tails or ways.is_meant:

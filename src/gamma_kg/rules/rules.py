@@ -28,6 +28,7 @@ from gamma_kg.rules.large import SampledRules
 from gamma_kg.rules.pairs import PairExclusions
 from gamma_kg.rules.patterns import Patterns, find_patterns
 from gamma_kg.rules.slots import Slots
+from gamma_kg.rules.unasked import Unasked
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
@@ -64,6 +65,11 @@ class Rules:
         return PairExclusions(self._triples, self.num_entities, self.num_relations)
 
     @cached_property
+    def unasked(self) -> Unasked:
+        """What is not proposed to those who did not ask."""
+        return Unasked(self)
+
+    @cached_property
     def implied(self) -> Implied:
         acyclic = frozenset(r for r in range(self.num_relations) if self.is_acyclic(r))
         return Implied(self.closures, self.axioms, acyclic)
@@ -76,7 +82,7 @@ class Rules:
         axioms = self.axioms
         for others in (
             axioms.against(inverse),
-            axioms.of_another_sort(inverse),
+            axioms.sorts.others(inverse),
             axioms.disjoint_with(source, relation),
             axioms.is_blank,
         ):
@@ -222,10 +228,9 @@ class Rules:
             return "a blank node has no name that a fact could be told by"
         head, _, tail = fact_of(source, relation, answer, self.num_relations)
         for slot, entity, kind in ((direct, head, "domain"), (self.inverse(direct), tail, "range")):
-            sort = axioms.of_another_sort(slot)
-            if sort is not None and sort[entity]:
-                is_property = axioms.is_property is not None and axioms.is_property[entity]
-                what, others = ("a property", "things") if is_property else ("no property", "properties")
+            of_another = axioms.sorts.why_other(slot, entity)
+            if of_another is not None:
+                what, others = of_another
                 return f"{self.entities[entity]} is {what}, and {self.relations[direct]} is about {others}"
             outside = axioms.against(slot)
             if outside is not None and outside[entity]:
@@ -261,6 +266,8 @@ class Rules:
         return f"{under}: {_of(*self.axioms.apart[pair])} things are under both"
 
     def _why_implied(self, head: int, direct: int, tail: int) -> str | None:
+        if self.implied.are_equal(head, direct, tail):
+            return f"it follows already: {self.entities[head]} and {self.entities[tail]} are declared equivalent"
         stored = self.implied.why(head, direct, tail)
         ways = self.implied.ways(direct)
         if stored is None or ways is None:

@@ -84,12 +84,30 @@ class Spool(TripleEncoder):
         self.num_chunks += 1
         self._first_own = self.num_chunks
 
+    def entity_names(self) -> Iterator[str]:
+        """As for any encoder; of a store that is added to, none."""
+        self.flush()
+        for number in range(self._first_own, self.num_chunks):
+            yield from self._names(number, "entity")["name"]
+
+    def pairs(self, relation: str) -> list[tuple[str, str]]:
+        """As for any encoder, chunk by chunk; of a store that is added to, none."""
+        self.flush()
+        found: list[tuple[str, str]] = []
+        for number in range(self._first_own, self.num_chunks):
+            is_asked = (self._names(number, "relation")["name"] == relation).to_numpy()
+            if is_asked.any():
+                triples = np.fromfile(self.folder / f"chunk-{number}.triples.bin", dtype="<i4").reshape(-1, 3)
+                ends, names = triples[is_asked[triples[:, 1]]], self._names(number, "entity")["name"]
+                found.extend(zip(names.gather(ends[:, 0]), names.gather(ends[:, 2]), strict=True))
+        return found
+
     def drop(self, things: Collection[str], properties: Collection[str]) -> None:
         """As for any encoder, chunk by chunk; what came from a store stays as it is."""
         self.flush()
         for number in range(self._first_own, self.num_chunks):
-            files = {kind: self.folder / f"chunk-{number}.{kind}.0.parquet" for kind in KINDS}
-            names = {kind: pl.read_parquet(path) for kind, path in files.items()}
+            files = {kind: self._names_file(number, kind) for kind in KINDS}
+            names = {kind: self._names(number, kind) for kind in KINDS}
             path = self.folder / f"chunk-{number}.triples.bin"
             triples = np.fromfile(path, dtype="<i4").reshape(-1, 3)
             is_gone = names["entity"]["name"].is_in(list(things)).to_numpy()
@@ -106,6 +124,13 @@ class Spool(TripleEncoder):
             with disk_errors(path):
                 path.write_bytes(_bytes(kept))
             self.num_triples -= len(triples) - len(kept)
+
+    def _names_file(self, number: int, kind: str) -> Path:
+        return self.folder / f"chunk-{number}.{kind}.0.parquet"
+
+    def _names(self, number: int, kind: str) -> pl.DataFrame:
+        """The names of one chunk of its own, by local number."""
+        return pl.read_parquet(self._names_file(number, kind))
 
     def _numbered(self, names: pl.Series, kind: str) -> NDArray[np.int32]:
         is_first = names.is_first_distinct()

@@ -1,0 +1,180 @@
+"""What is no contradiction and still not proposed to those who did not ask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg.complete import complete
+from gamma_kg.complete.choice import Choice
+from gamma_kg.complete.proposals import promising_queries
+from gamma_kg.graph.inverse import inverse_of
+from gamma_kg.rules import Rules
+from gamma_kg.rules.sisters import Sisters
+
+Facts = list[tuple[str, str, str]]
+
+
+def hierarchy() -> Facts:
+    """Things 0 … 59 under kinds 0 … 5, these under a group each, all under a top; parts lie in parts."""
+    facts = [(f"thing {i}", "subclass of", f"kind {i % 6}") for i in range(60)]
+    facts += [(f"kind {i}", "subclass of", f"group {i % 2}") for i in range(6)]
+    facts += [(f"group {i}", "subclass of", "top") for i in range(2)]
+    return facts + [(f"thing {i}", "lies in", f"thing {i + 30}") for i in range(30)]
+
+
+def blocked(kg: KnowledgeGraph, head: str, relation: str, tail: str) -> bool:
+    """Whether a fact is not proposed, the same from both ends."""
+    unasked, r = Rules(kg).unasked, kg.relation_id(relation)
+    h, t = kg.entity_id(head), kg.entity_id(tail)
+    from_head = bool(unasked.blocked(h, r)[t])
+    assert from_head == bool(unasked.blocked(t, inverse_of(r, kg.num_relations))[h])
+    return from_head
+
+
+def test_what_would_make_a_stored_fact_superfluous_is_not_proposed(small_gamma: Gamma) -> None:
+    kg = KnowledgeGraph.from_triples(hierarchy())
+    assert blocked(kg, "group 0", "subclass of", "kind 1"), "group 0 under top would follow"
+    assert blocked(kg, "kind 0", "subclass of", "kind 2"), "both are under group 0"
+    assert not blocked(kg, "kind 0", "subclass of", "group 1")
+    assert not blocked(kg, "thing 0", "subclass of", "kind 3")
+    # predict was asked, and may say so.
+    assert not Rules(kg).blocked(kg.entity_id("kind 0"), kg.relation_id("subclass of"))[kg.entity_id("kind 2")]
+    found = {(fact.head, fact.tail) for fact in complete(small_gamma, kg, relations=["subclass of"], top=1000).facts}
+    assert found and not {("kind 0", "kind 2"), ("kind 2", "kind 4"), ("group 0", "kind 1")} & found
+
+
+def test_a_graph_that_writes_shortcuts_down_gets_them_proposed() -> None:
+    shortcuts = [(f"thing {i}", "subclass of", f"group {i % 2}") for i in range(30)]
+    kg = KnowledgeGraph.from_triples([*hierarchy(), *shortcuts])
+    assert not blocked(kg, "kind 0", "subclass of", "kind 2")
+
+
+def test_no_other_link_is_proposed_between_a_thing_and_its_kind() -> None:
+    kg = KnowledgeGraph.from_triples(hierarchy())
+    assert blocked(kg, "thing 0", "lies in", "kind 0") and blocked(kg, "group 0", "lies in", "thing 30")
+    assert not blocked(kg, "thing 0", "lies in", "thing 32")
+    often = [(f"thing {i}", "lies in", f"kind {i % 6}") for i in range(10)]
+    assert not blocked(KnowledgeGraph.from_triples([*hierarchy(), *often]), "thing 20", "lies in", "kind 2")
+
+
+def test_what_comes_from_elsewhere_than_all_that_stand_there_is_not_proposed() -> None:
+    facts = [*hierarchy(), *[(f"thing {6 * i}", "sold by", f"shop {i % 3}") for i in range(10)]]
+    facts += [(f"thing {6 * i + 2}", "sold by", f"shop {i % 3}") for i in range(10)]
+    facts += [(f"thing {6 * i + 4}", "sold by", f"shop {i % 3}") for i in range(10)]
+    kg = KnowledgeGraph.from_triples(facts)  # only things of group 0 are sold
+    unasked = Rules(kg).unasked
+    sold = kg.relation_id("sold by")
+    assert unasked.domains.of(sold) == kg.entity_id("group 0")
+    outside = unasked.out_of_place(sold)
+    assert outside[kg.entity_id("thing 1")] and outside[kg.entity_id("kind 3")]
+    assert not outside[kg.entity_id("kind 2")] and not outside[kg.entity_id("thing 0")]
+    queries = promising_queries(kg, Choice.of(kg)).tolist()
+    assert [kg.entity_id("thing 1"), sold] not in queries
+    few = KnowledgeGraph.from_triples(facts[: len(hierarchy()) + 10])
+    assert Rules(few).unasked.domains.of(few.relation_id("sold by")) is None, "ten things prove nothing"
+
+
+def two_axes() -> Facts:
+    """Ever narrower regulations, each with its activation and its inhibition: every one of these has two parents."""
+    facts = [("activation 0", "subclass of", "regulation 0"), ("inhibition 0", "subclass of", "regulation 0")]
+    for i in range(1, 16):
+        facts += [
+            (f"{what} {i}", "subclass of", f"{what} {i - 1}") for what in ("regulation", "activation", "inhibition")
+        ]
+        facts += [(f"{sign} {i}", "subclass of", f"regulation {i}") for sign in ("activation", "inhibition")]
+    return facts
+
+
+def test_the_first_class_under_two_sisters_is_not_proposed(small_gamma: Gamma) -> None:
+    kg = KnowledgeGraph.from_triples(two_axes())
+    unasked, under = Rules(kg).unasked, kg.relation_id("subclass of")
+
+    def is_first(low: str, high: str) -> bool:
+        return unasked.is_first_of_two_sisters(kg.entity_id(low), under, kg.entity_id(high))
+
+    assert is_first("activation 5", "inhibition 3") and is_first("inhibition 7", "activation 7")
+    assert not is_first("activation 5", "regulation 9"), "other activations are below it"
+    proposed = complete(small_gamma, kg, top=1000).facts
+    wrong = [fact for fact in proposed if {fact.head[:5], fact.tail[:5]} == {"activ", "inhib"}]
+    assert proposed and not wrong
+
+
+def test_sisters_that_often_get_a_first_child_in_common_tell_nothing() -> None:
+    facts = [(f"sister {i}", "subclass of", "top") for i in range(12)]
+    facts += [(f"child {i} {n}", "subclass of", f"sister {i}") for i in range(12) for n in range(4)]
+    facts += [(f"child {i} 0", "subclass of", f"sister {i + 1}") for i in range(0, 10, 2)]
+    kg = KnowledgeGraph.from_triples(facts)
+    rules = Rules(kg)
+    sisters = Sisters(rules.closures, rules.axioms.wider)
+    assert sisters.seen == (10, 10) and not sisters.is_rare
+
+
+ONTOLOGY = """
+@prefix : <http://pizza.example/#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+<http://pizza.example/> a owl:Ontology ; :licence :Free .
+:Pizza a owl:Class . :Country a owl:Class . :Wide a owl:Class ; rdfs:subClassOf :Pizza .
+:Broad a owl:Class ; owl:equivalentClass :Wide . :Roma a owl:Class ; rdfs:subClassOf :Pizza .
+:Italy a :Country . :France a :Country .
+:has a owl:ObjectProperty . :top a owl:ObjectProperty ; rdfs:subPropertyOf :has .
+:base a owl:ObjectProperty ; rdfs:subPropertyOf :has .
+"""
+
+
+@pytest.fixture
+def pizzas(tmp_path: Path) -> KnowledgeGraph:
+    (tmp_path / "pizza.ttl").write_text(ONTOLOGY)
+    return KnowledgeGraph.from_file(tmp_path / "pizza.ttl")
+
+
+def test_classes_individuals_and_properties_keep_to_their_places(pizzas: KnowledgeGraph) -> None:
+    rules = Rules(pizzas)
+
+    def why_not(head: str, relation: str, tail: str) -> str:
+        h, r, t = pizzas.entity_id(head), pizzas.relation_id(relation), pizzas.entity_id(tail)
+        found = rules.why_not(h, r, t)
+        blocked = rules.blocked(h, r)[t] or rules.blocked(t, inverse_of(r, pizzas.num_relations))[h]
+        assert blocked == (found is not None)
+        return found or ""
+
+    for head, relation, tail, told in (
+        ("Italy", "rdfs:subClassOf", "Pizza", "Italy is an individual, and rdfs:subClassOf is about classes"),
+        ("Italy", "rdf:type", "France", "France is an individual, and rdf:type is about classes"),
+        ("Italy", "rdfs:subPropertyOf", "has", "Italy is an individual, and rdfs:subPropertyOf is about properties"),
+    ):
+        assert told in why_not(head, relation, tail)
+    assert not why_not("Italy", "rdf:type", "Pizza")  # two facts do not show that classes have no type
+
+
+def test_relations_between_properties_are_asked_only_by_name(pizzas: KnowledgeGraph) -> None:
+    under = pizzas.relation_id("rdfs:subPropertyOf")
+
+    def asked(choice: Choice) -> set[int]:
+        return {r % pizzas.num_relations for _, r in promising_queries(pizzas, choice).tolist()}
+
+    assert under not in asked(Choice.of(pizzas)) and asked(Choice.of(pizzas))
+    assert under in asked(Choice.of(pizzas, relations=["rdfs:subPropertyOf"]))
+
+
+def test_equivalent_classes_are_under_each_other_and_under_what_the_other_is(pizzas: KnowledgeGraph) -> None:
+    rules, under = Rules(pizzas), pizzas.relation_id("rdfs:subClassOf")
+    broad, wide, pizza = (pizzas.entity_id(name) for name in ("Broad", "Wide", "Pizza"))
+    blocked = rules.blocked(broad, under)
+    assert blocked[wide] and blocked[pizza] and not blocked[pizzas.entity_id("Roma")]
+    assert "declared equivalent" in (rules.why_not(broad, under, wide) or "")
+    assert "follows already from Wide rdfs:subClassOf Pizza" in (rules.why_not(broad, under, pizza) or "").replace(
+        "pizza:", ""
+    )
+
+
+def test_the_header_of_an_ontology_is_no_thing_and_a_catalogue_of_ontologies_is(
+    pizzas: KnowledgeGraph, tmp_path: Path
+) -> None:
+    assert "licence" not in {name.split(":")[-1] for name in pizzas.relations}
+    catalogue = "@prefix : <http://c.example/#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
+    catalogue += "".join(f":o{i} a owl:Ontology ; :about :topic{i % 2} .\n" for i in range(6))
+    (tmp_path / "catalogue.ttl").write_text(catalogue)
+    assert KnowledgeGraph.from_file(tmp_path / "catalogue.ttl").num_triples == 6
