@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ from gamma_kg.graph.store.facts import verify_store
 from gamma_kg.graph.store.index import index_files
 from gamma_kg.graph.store.layout import HEADER, ArrayFolder, Header
 from gamma_kg.graph.store.names import StoredNames, write_names
+from gamma_kg.graph.store.spool import disk_errors
 from gamma_kg.io.lock import locked
 
 EDGE_ARRAYS = ("node_ptr", "group_type", "group_ptr", "neighbour", "inverse")
@@ -307,3 +309,11 @@ def test_a_store_that_lacks_an_array_is_refused(store: Path) -> None:
     replace(header, arrays=arrays).write(store)
     with pytest.raises(DataError, match=r"an array is missing \(relations\.pairs\.neighbour\)"):
         KnowledgeGraph.open(store)
+
+
+def test_a_full_disk_that_polars_tells_of_says_what_to_do(tmp_path: Path) -> None:
+    told = "parquet: File out of specification: underlying IO error: No space left on device (os error 28)"
+    with pytest.raises(DataError, match="No space left on device; make room"), disk_errors(tmp_path / "chunk.parquet"):
+        raise pl.exceptions.ComputeError(told)
+    with pytest.raises(DataError, match=r"can't write .*: something else"), disk_errors(tmp_path / "chunk.parquet"):
+        raise pl.exceptions.ComputeError("something else")

@@ -9,6 +9,8 @@ chunk-7.triples.bin       int32 [n, 3] in local numbers
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -178,4 +180,6 @@ def disk_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise cannot_write(path, error) from error
     except pl.exceptions.PolarsError as error:
+        if os.strerror(errno.ENOSPC) in str(error):  # a full disk is told as a damaged file
+            raise cannot_write(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from error
         raise DataError(f"can't write {path}: {str(error).splitlines()[0]}") from error
