@@ -4,10 +4,9 @@ A group (node, relation) of the entity graph says that the node is a head of the
 are the heads of its inverse. So meets[i, j], i and j have a head in common, tells everything. It is the pattern of one
 sparse product, computed a band of rows at a time, each from blocks of nodes.
 
-A graph with tens of thousands of relations would have a billion of meetings, nearly all of them of chance: two large
-relations meet somewhere. Where there are more than MOST_MEETINGS, every relation keeps those that say most of it, and
-those that say most of the other one: how many heads it shares with the other, for how many the other has (docs/local.md
-has what that costs). So memory is bounded by the number of relations, and no longer by its square.
+A graph with tens of thousands of relations may have a billion of meetings. Where there are more than MOST_MEETINGS,
+every relation keeps those with the relations that it shares most heads with, and those that others keep with it
+(docs/local.md has what that costs). So memory is bounded by the number of relations, and no longer by its square.
 
 R relations and inverses.
 """
@@ -47,7 +46,7 @@ def find_meetings(edges: Edges, *, most: int | None = None, band_cells: int | No
         if count > most:
             # What came before was not thinned as long as all of it might stay.
             late = bands[-1:] if is_thinned else bands
-            bands[-len(late) :] = [_strongest(band, heads_R, kept) for band in late]
+            bands[-len(late) :] = [_strongest(band, kept) for band in late]
             is_thinned = True
     found = sp.csr_array(sp.vstack(bands, format="csr"))
     if is_thinned:
@@ -123,11 +122,10 @@ def _no_meetings(rows: int, columns: int) -> sp.csr_array:
     return sp.csr_array(empty, shape=(rows, columns))
 
 
-def _strongest(band: sp.csr_array, heads_R: IntArray, kept: int) -> sp.csr_array:
-    """Of each row the `kept` cells that say most; of equal ones the lower column."""
-    strength = (band.data / heads_R[band.indices]).astype(np.float32)
-    # One number for each cell, none twice in a row: the bits of a float above 0 are in the order of the floats.
-    key = (np.int64(2**31) - strength.view(np.int32)) << 32 | band.indices
+def _strongest(band: sp.csr_array, kept: int) -> sp.csr_array:
+    """Of each row the `kept` largest cells; of equal ones the lower column."""
+    # One number for each cell, none twice in a row.
+    key = (np.int64(2**31) - band.data.astype(np.int64)) << 32 | band.indices
     stays = np.ones(len(key), dtype=bool)
     for row in np.flatnonzero(np.diff(band.indptr) > kept).tolist():
         cells = slice(band.indptr[row], band.indptr[row + 1])
