@@ -22,6 +22,7 @@ import torch
 
 from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.data.benchmark import Benchmark, Split, load_benchmark
+from gamma_kg.errors import DataError
 from gamma_kg.evaluation.evaluate import rank_split
 from gamma_kg.evaluation.plan import QueryPlan
 from gamma_kg.io.atomic import write_text
@@ -93,11 +94,15 @@ def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
     learnt = {}
     if options.facts in ("train", "both"):
         learnt["finetune"] = finetuned(name, options)
+    refused = ""
     if options.facts in ("graph", "both"):
         begun = learnt["finetune"].gamma if learnt else start
-        learnt["adapt"] = adapted(name, benchmark, begun, options)
+        try:
+            learnt["adapt"] = adapted(name, benchmark, begun, options)
+        except DataError as error:
+            refused = str(error)
     took = {"wall": time.monotonic() - wall, "processor": time.process_time() - processor}
-    result = list(learnt.values())[-1].gamma
+    result = list(learnt.values())[-1].gamma if learnt else start
     kept = [step for step, done in learnt.items() if done.verdict.is_better]
     return {
         "set": name,
@@ -106,6 +111,7 @@ def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "seconds": took,
         "threads": torch.get_num_threads(),
         "kept": kept,
+        "refused": refused,
         "learnt": {
             step: {"steps": done.steps, "status": done.status, **done.verdict.to_dict()}
             for step, done in learnt.items()

@@ -57,6 +57,14 @@ def test_no_fact_is_hidden_that_was_the_only_link_between_its_ends() -> None:
     assert len(hidden) == 90 and hidden <= {*rings}
 
 
+def test_a_graph_whose_facts_are_mostly_the_only_links_is_left_alone() -> None:
+    rings = [(5 * number + i, 0, 5 * number + (i + 1) % 5) for number in range(100) for i in range(5)]
+    leaves = [(i % 500, 0, 500 + i) for i in range(1200)]
+    with pytest.raises(DataError, match=r"too sparse to adapt to: only 29% .* Use the model as it is"):
+        hide_twice(np.array([*rings, *leaves]), 1700, 1, np.random.default_rng(0))
+    assert len(hide_twice(np.array([*rings, *leaves[:1000]]), 1700, 1, np.random.default_rng(0)).judged) == 125
+
+
 def test_a_graph_of_many_entities_is_judged_by_fewer_facts_for_ranking_them_costs_more() -> None:
     ring = [(5 * number + i, 0, 5 * number + (i + 1) % 5) for number in range(2000) for i in range(5)]
     few, many = (hide_twice(np.array(ring), entities, 1, np.random.default_rng(0)) for entities in (10_000, 100_000))
