@@ -126,3 +126,14 @@ def test_an_adaptation_goes_on_where_it_stopped(kg: KnowledgeGraph, config: Trai
     adapt(gamma, kg, folder=tmp_path / "run", config=config.with_options(steps=10))
     done = adapt(gamma, kg, folder=tmp_path / "run", config=config.with_options(steps=20), resume=True)
     assert done.steps == 20
+
+
+def test_where_no_look_found_better_weights_the_last_ones_are_judged(
+    kg: KnowledgeGraph, config: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look at the start is the best; what was learnt is still put before the facts that judge."""
+    looks = iter((0.9, 0.1, 0.1, 0.1, 0.1))
+    monkeypatch.setattr(module, "validator", lambda *_: lambda _: {"own": next(looks)})
+    gamma = Gamma.from_config(SMALL)
+    done = adapt(gamma, kg, folder=tmp_path / "run", config=config)
+    assert done.verdict.is_better and done.gamma is not gamma

@@ -31,7 +31,7 @@ from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.home import describe_home
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.judgement import Verdict, judge
-from gamma_kg.training.loop import Trainer, Watch
+from gamma_kg.training.loop import Counters, Trainer, Watch
 from gamma_kg.training.recipes import (
     FEWEST_FACTS,
     JUDGED_ROWS,
@@ -169,6 +169,16 @@ def adapt(
     return _adapt(gamma, kg, RunFolder(folder), resume, minutes, steps, name, seed, watch, config, keep=True)
 
 
+def _candidate(folder: RunFolder, count: Counters, config: TrainConfig) -> Path:
+    """What is judged: the best weights by the watched facts, or the last where no look found better than the start.
+
+    A few dozen watched facts often miss a gain that more facts show; it is the judgement that keeps harm away.
+    """
+    if count.best_step > 0 or count.step == 0:
+        return folder.best_path
+    return folder.checkpoint_path(count.step, average=config.ema_decay > 0)
+
+
 def _adapt(
     gamma: Gamma,
     kg: KnowledgeGraph,
@@ -201,7 +211,7 @@ def _adapt(
         provenance={**run_record([NamedGraph(graph, kg.fingerprint())]), "init": in_short(gamma.provenance)},
     )
     outcome = trainer.run(resume=resume)
-    best = load_checkpoint(folder.best_path)
+    best = load_checkpoint(_candidate(folder, outcome.counters, config))
     verdict = judge(gamma.model, best.build(), judged)
     made: dict[str, Any] = {
         **best.provenance,
