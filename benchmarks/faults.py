@@ -6,94 +6,130 @@ python benchmarks/faults.py --part killed threads     these parts
 python benchmarks/faults.py --only "killed: serve"    the lines whose names begin so
 python benchmarks/faults.py --go-on                   what is not in the record (--record) yet
 
-Every line is written into the record when it ends, so that a campaign that was stopped goes on. Load needs one core
-for half an hour: it runs beside the other parts, at the lowest priority, so that it takes what they leave.
+Lines that do not wait for each other run side by side, in as many lanes as the machine has cores. The half hour of
+load is beside them, at the lowest priority, so that it takes what they leave. Every line is written into the record
+when it ends, so that a campaign that was stopped goes on.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import resource
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from contextlib import nullcontext
-from dataclasses import asdict, replace
-from datetime import date
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from campaign.hostile import hostile_input
-from campaign.killing import commands, killed_anywhere
+from campaign.hostile import hostile_input, hostile_names
+from campaign.killing import killed_anywhere, killed_names
+from campaign.lanes import Lanes, add_to_record, read_record, run_one_after_another, units
 from campaign.lines import SHORT, WHOLE, Effort, Line, Part
-from campaign.load import full_queue
-from campaign.native import native_code
-from campaign.processes import threads_and_processes
-from campaign.readers import damaged_files
-from campaign.sharing import full_disk, read_only, two_at_once
-from campaign.supply import supply
-from campaign.surroundings import surroundings
+from campaign.load import full_queue, load_names
+from campaign.native import native_code, native_names
+from campaign.processes import process_names, threads_and_processes
+from campaign.readers import damaged_files, reader_names
+from campaign.sharing import full_disk, full_names, read_only, read_only_names, shared_names, two_at_once
+from campaign.supply import supply, supply_names
+from campaign.surroundings import surroundings, surroundings_names
 
 ROOT = Path(__file__).resolve().parents[1]
+# Long ones first, so that no lane is left alone with one at the end.
 PARTS: dict[str, Part] = {
-    "killed": killed_anywhere,
-    "two at once": two_at_once,
-    "full disk": full_disk,
-    "read-only": read_only,
-    "surroundings": surroundings,
-    "hostile": hostile_input,
-    "readers": damaged_files,
-    "threads": threads_and_processes,
-    "native": native_code,
-    "supply": supply,
-    "load": full_queue,
+    "native": Part(native_names, native_code),
+    "supply": Part(supply_names, supply, together=5),
+    "threads": Part(process_names, threads_and_processes),
+    "killed": Part(killed_names, killed_anywhere),
+    "readers": Part(reader_names, damaged_files, together=6),
+    "surroundings": Part(surroundings_names, surroundings, together=3),
+    "hostile": Part(hostile_names, hostile_input),
+    "two at once": Part(shared_names, two_at_once, together=5),
+    "full disk": Part(full_names, full_disk, together=5),
+    "read-only": Part(read_only_names, read_only, together=9),
+    "load": Part(load_names, full_queue),
 }
 BESIDE = "load"
+LOOK_SECONDS = 10.0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="a few of each")
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS), help="parts of the campaign")
-    parser.add_argument("--only", nargs="+", default=(), help="lines whose names begin so")
+    parser.add_argument("--only", nargs="+", default=("",), help="lines whose names begin so")
     parser.add_argument("--go-on", action="store_true", help="leave out the lines that the record has")
     parser.add_argument("--record", type=Path, default=ROOT / "build" / "faults.jsonl", help="where lines are kept")
+    parser.add_argument("--lanes", type=int, default=os.cpu_count() or 1, help="how many lines at a time")
     parser.add_argument("--load-minutes", type=float, help="how long the server is under load")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--table", action="store_true", help="print what the record has, and try nothing")
     options = parser.parse_args()
     if options.table:
-        return print_table(read_record(options.record))
-    effort = replace(SHORT if options.short else WHOLE, seed=options.seed, only=tuple(options.only))
+        return print_table(*read_record(options.record))
+    effort = replace(SHORT if options.short else WHOLE, seed=options.seed)
     if options.load_minutes is not None:
         effort = replace(effort, load_minutes=options.load_minutes)
     options.record.parent.mkdir(parents=True, exist_ok=True)
+    names = chosen(options.part, effort, options.only)
     if options.go_on:
-        effort = replace(effort, done=frozenset(line.name for line in read_record(options.record)))
+        names -= {line.name for line in read_record(options.record)[0]}
     else:
         options.record.unlink(missing_ok=True)
-    began, beside = time.monotonic(), None
-    if BESIDE in options.part and len(options.part) > 1:
-        words = ["nice", "-n", "19", sys.executable, __file__, *_without_parts(), "--go-on", "--part", BESIDE]
-        beside = subprocess.Popen(words)
-    # One for all parts: importing takes longer than many a line.
-    with commands() if len(options.part) > 1 else nullcontext():
-        for name in options.part:
-            if beside is None or name != BESIDE:
-                run_part(PARTS[name], effort, options.record)
-    if beside is not None:
-        beside.wait()
-    found = read_record(options.record)
-    wrong = sum(len(line.wrong) for line in found)
-    took = f"{(time.monotonic() - began) / 60:.0f} minutes, {_processor_minutes():.0f} of them the processor's"
-    print(f"{wrong} wrong in all; {took}, {described()}")
-    return 1 if wrong else 0
+    go = _go(options.part, effort, names, options.lanes, options.record)
+    add_to_record(go, options.record)
+    lines = read_record(options.record)[0]
+    untried = names - {line.name for line in lines}
+    wrong = sum(len(line.wrong) for line in lines)
+    print(f"{wrong} wrong in all; {told(go)}")
+    for name in sorted(untried):
+        print(f"{name}: its lane ended before it was tried")
+    return 1 if wrong or untried else 0
+
+
+def chosen(parts: Iterable[str], effort: Effort, beginnings: Iterable[str]) -> set[str]:
+    """Names of the lines of these parts that begin so."""
+    names = (name for part in parts for name in PARTS[part].names(effort))
+    return {name for name in names if name.startswith(tuple(beginnings))}
+
+
+def _go(parts: Iterable[str], effort: Effort, names: set[str], lanes: int, record: Path) -> dict[str, Any]:
+    """Tries the lines of these names, and says when and beside what load that was."""
+    began, start, loads = datetime.now(UTC), time.monotonic(), [os.getloadavg()[0]]
+    if lanes == 1:
+        run_one_after_another(list(units([PARTS[part] for part in parts], effort, names)), record)
+    else:
+        todo = list(units([PARTS[part] for part in parts if part != BESIDE], effort, names))
+        beside = list(units([PARTS[part] for part in parts if part == BESIDE], effort, names))
+        running = Lanes(todo, beside, lanes, record)
+        while not running.wait(LOOK_SECONDS):
+            loads.append(os.getloadavg()[0])
+    return {
+        "began": began.isoformat(timespec="seconds"),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "minutes": round((time.monotonic() - start) / 60, 1),
+        "processor_minutes": round(_processor_minutes(), 1),
+        "load": [round(value, 1) for value in (min(loads), sum(loads) / len(loads), max(loads))],
+        "lanes": lanes,
+        "lines": len(names),
+        "commit": _commit(),
+        "machine": described(),
+    }
+
+
+def told(go: dict[str, Any]) -> str:
+    least, mean, most = go["load"]
+    return (
+        f"{go['lines']} lines in one go from {go['began']} to {go['ended']}: {go['minutes']} minutes in {go['lanes']} "
+        f"lanes, {go['processor_minutes']} minutes of the processor, load of the machine {least} to {most}, {mean} on "
+        f"average; {go['machine']}, commit {go['commit']}"
+    )
 
 
 def _processor_minutes() -> float:
@@ -102,38 +138,21 @@ def _processor_minutes() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used) / 60
 
 
-def run_part(part: Part, effort: Effort, record: Path) -> None:
-    """Tries all lines of a part; each is printed and recorded when it ends."""
-    folder = Path(tempfile.mkdtemp(prefix="gamma-faults-"))
-    try:
-        began = time.monotonic()
-        for line in part(folder, effort):
-            line.seconds = round(time.monotonic() - began, 1)
-            began = time.monotonic()
-            print(line, flush=True)
-            for complaint in line.wrong[:5]:
-                print(f"    {complaint}", flush=True)
-            with record.open("a") as file:  # one short write a line: two processes may add theirs
-                file.write(json.dumps(asdict(line)) + "\n")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def _commit() -> str:
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
 
 
-def read_record(path: Path) -> list[Line]:
-    """The lines tried so far; the last word on each counts."""
-    lines = [Line(**json.loads(text)) for text in path.read_text().splitlines()] if path.exists() else []
-    return list({line.name: line for line in lines}.values())
-
-
-def print_table(lines: list[Line]) -> int:
+def print_table(lines: list[Line], goes: list[dict[str, Any]]) -> int:
     """The record as a Markdown table."""
     print("| what | tried | wrong |\n|---|---:|---:|")
-    for line in lines:
+    for line in sorted(lines, key=lambda line: line.name.lower()):
         tried = f"not tried: {line.skipped}" if line.skipped else f"{line.tried:,}"
         print(f"| {line.name}{f' ({line.remark})' if line.remark else ''} | {tried} | {len(line.wrong)} |")
     tried, wrong = sum(line.tried for line in lines), sum(len(line.wrong) for line in lines)
-    print(f"| **in all** | **{tried:,}** | **{wrong}** |")
-    print(f"\n{described()}; {sum(line.seconds for line in lines) / 60:.0f} minutes")
+    print(f"| **in all** | **{tried:,}** | **{wrong}** |\n")
+    for go in goes:
+        print(told(go))
     return 1 if wrong else 0
 
 
@@ -143,15 +162,5 @@ def described() -> str:
     return f"{date.today()}, {cpu_name()}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-def _without_parts() -> list[str]:
-    """The words of this command but for --part and its names."""
-    words, found, skip = sys.argv[1:], [], False
-    for word in words:
-        skip = (skip and not word.startswith("--")) or word == "--part"
-        if not skip and word != "--go-on":
-            found.append(word)
-    return found
-
-
-if __name__ == "__main__" and main():
-    sys.exit(1)
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from campaign.bombs import bombs
@@ -31,22 +31,17 @@ STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e
 FIELDS = re.compile(r' value="[^"]*"|<textarea.*?</textarea>', re.DOTALL)
 
 
+def hostile_names(effort: Effort) -> list[str]:
+    return list(ATTEMPTS)
+
+
 def hostile_input(folder: Path, effort: Effort) -> Iterator[Line]:
     start = folder / "start"
     prepare(start)
     with commands() as zygote:
-        for line, attempt in (
-            (Line("bombs"), bombs),
-            (Line("remote JSON-LD contexts"), contexts),
-            (Line("SPARQL endpoints that do harm"), endpoints),
-            (Line("Neo4j databases that do harm"), databases),
-            (Line("questions that do harm"), questions),
-            (Line("requests that do harm"), requests),
-            (Line("evil names in every output"), _names),
-            (Line("absurd checkpoints"), _checkpoints),
-        ):
-            if effort.wants(line.name):
-                place = folder / line.name.replace(" ", "")
+        for name, attempt in ATTEMPTS.items():
+            if effort.wants(name):
+                line, place = Line(name), folder / name.replace(" ", "")
                 place.mkdir()
                 attempt(line, place, zygote)
                 yield line
@@ -171,3 +166,15 @@ def _checkpoints(line: Line, folder: Path, zygote: Zygote) -> None:
         if path.name != "sound.safetensors":
             words = ["predict", "demo", "--head", "Kenya", "--relation", "borders", "--model", path.name]
             refused(line, path.name, words, folder, zygote)
+
+
+ATTEMPTS: dict[str, Callable[[Line, Path, Zygote], None]] = {
+    "bombs": bombs,
+    "remote JSON-LD contexts": contexts,
+    "SPARQL endpoints that do harm": endpoints,
+    "Neo4j databases that do harm": databases,
+    "questions that do harm": questions,
+    "requests that do harm": requests,
+    "evil names in every output": _names,
+    "absurd checkpoints": _checkpoints,
+}

@@ -51,6 +51,10 @@ class Pace:
         return rng.uniform(0.8 * self.first if rng.random() < 0.75 else 0.0, self.whole)
 
 
+def killed_names(effort: Effort) -> list[str]:
+    return [*(f"killed: {job.name}" for job in JOBS), "killed: serve"]
+
+
 def killed_anywhere(folder: Path, effort: Effort) -> Iterator[Line]:
     start = folder / "start"
     prepare(start)

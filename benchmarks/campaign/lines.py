@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,14 +42,21 @@ class Effort:
     load_minutes: float = 30.0
     is_short: bool = False
     seed: int = 0
-    done: frozenset[str] = frozenset()  # lines that an earlier run has tried
-    only: tuple[str, ...] = ()  # beginnings of the names of lines; none means all
+    only: frozenset[str] | None = None  # the lines to try; None means all
 
     def wants(self, name: str) -> bool:
         """Whether the line of this name is to be tried."""
-        return name not in self.done and (not self.only or any(name.startswith(chosen) for chosen in self.only))
+        return self.only is None or name in self.only
 
 
 WHOLE = Effort(kills=20, mutations=2000, races=3, threads=16)
 SHORT = Effort(kills=2, mutations=40, races=1, threads=4, load_minutes=0.1, is_short=True)
-Part = Callable[[Path, Effort], Iterator[Line]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Lines that are tried in the same way. Their names are known before, so that one that never came is noticed."""
+
+    names: Callable[[Effort], list[str]]
+    run: Callable[[Path, Effort], Iterable[Line]]
+    together: int = 1  # how many lines share what they need: they are tried by one process, one after another

@@ -25,8 +25,15 @@ ALLOWED, SECONDS = (200, 429), 60
 MAY_GROW_MB = 32
 
 
+NAME = "load: a full queue, memory flat"
+
+
+def load_names(effort: Effort) -> list[str]:
+    return [NAME]
+
+
 def full_queue(folder: Path, effort: Effort) -> Iterator[Line]:
-    line = Line("load: a full queue, memory flat")
+    line = Line(NAME)
     if not effort.wants(line.name):
         return
     prepare(folder / "start")

@@ -21,17 +21,26 @@ if TYPE_CHECKING:
     from gamma_kg import Gamma, KnowledgeGraph
 
 MINUTE = 60.0
+TORCHRUN = "torchrun with a process killed"
+
+
+def process_names(effort: Effort) -> list[str]:
+    return [_threads_name(effort), *(f"fork after {name}" for name in FORKS), TORCHRUN]
+
+
+def _threads_name(effort: Effort) -> str:
+    return f"one model, {effort.threads} threads, two graphs"
 
 
 def threads_and_processes(folder: Path, effort: Effort) -> Iterator[Line]:
-    line = Line(f"one model, {effort.threads} threads, two graphs")
+    line = Line(_threads_name(effort))
     if effort.wants(line.name):
         yield _many_threads(line, effort)
     for name, program in FORKS.items():
         line = Line(f"fork after {name}")
         if effort.wants(line.name):
             yield _forked(line, program)
-    line = Line("torchrun with a process killed")
+    line = Line(TORCHRUN)
     if effort.wants(line.name):
         yield _one_of_two(line, folder, effort)
 

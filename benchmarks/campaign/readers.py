@@ -15,6 +15,12 @@ PROGRAM = Path(__file__).resolve().parents[1] / "reader_faults.py"
 KEPT = Path(__file__).resolve().parents[2] / "build" / "faults-kept"
 
 
+def reader_names(effort: Effort) -> list[str]:
+    import reader_faults
+
+    return [f"damaged files: {name}" for name in reader_faults.readers()]
+
+
 def damaged_files(folder: Path, effort: Effort) -> Iterator[Line]:
     """In a process of its own: it forks, and must not have used polars before."""
     import reader_faults

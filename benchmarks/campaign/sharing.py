@@ -24,6 +24,10 @@ LARGE = "size=48m"
 REASONS = ("another process", "a store is there already")
 
 
+def shared_names(effort: Effort) -> list[str]:
+    return [*(f"two at once: {job.name}" for job in JOBS), "two at once: serve"]
+
+
 def two_at_once(folder: Path, effort: Effort) -> Iterator[Line]:
     """Started at the same time on the same place: at most one is refused, and the result is that of one alone."""
     start, rng = folder / "start", random.Random(effort.seed)
@@ -68,6 +72,10 @@ def two_at_once(folder: Path, effort: Effort) -> Iterator[Line]:
                 second.end()
                 line.expect(first.end() == 0, f"the first: {first.said[-300:]}")
             yield line
+
+
+def full_names(effort: Effort) -> list[str]:
+    return [*(f"full disk: {job.name}" for job in JOBS), "full disk: serve"]
 
 
 def full_disk(folder: Path, effort: Effort) -> Iterator[Line]:
@@ -168,6 +176,10 @@ def _fill_under_server(bad: Path, start: Path, line: Line, zygote: Zygote) -> No
         server.call(f"/v1/graphs/{graph}/decisions", body, "PUT")
     line.expect(server.end() == 0, server.said[-300:])
     line.expect(next((bad / "reviews").glob("*.jsonl")).read_bytes().count(b"\n") == 3, "verdicts are missing")
+
+
+def read_only_names(effort: Effort) -> list[str]:
+    return [f"read-only folder: {job.name}" for job in JOBS]
 
 
 def read_only(folder: Path, effort: Effort) -> Iterator[Line]:

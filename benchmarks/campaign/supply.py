@@ -22,11 +22,20 @@ INDEX = "https://pypi.org/pypi"
 TESTED = ("tests/io", "tests/graph", "tests/nn", "tests/kernels/test_propagate.py", "tests/kernels/test_native.py")
 
 
+LOCKED, LICENCES = "supply: every package is locked by hash", "supply: licences are listed"
+WEAKNESSES = "supply: no known weakness"
+BUILT = "supply: two wheels are the same", "supply: tests of the source archive"
+
+
+def supply_names(effort: Effort) -> list[str]:
+    return [LOCKED, LICENCES] if effort.is_short else [*BUILT, LOCKED, LICENCES, WEAKNESSES]
+
+
 def supply(folder: Path, effort: Effort) -> Iterator[Line]:
-    line = Line("supply: every package is locked by hash")
+    line = Line(LOCKED)
     if effort.wants(line.name):
         yield _locked(line)
-    line = Line("supply: licences are listed")
+    line = Line(LICENCES)
     if effort.wants(line.name):
         words = [sys.executable, str(ROOT / "scripts" / "licences.py"), "--check"]
         done = subprocess.run(words, capture_output=True, text=True)
@@ -34,12 +43,11 @@ def supply(folder: Path, effort: Effort) -> Iterator[Line]:
         yield line
     if effort.is_short:
         return
-    line = Line("supply: no known weakness")
+    line = Line(WEAKNESSES)
     if effort.wants(line.name):
         yield _audited(line)
-    names = "supply: two wheels are the same", "supply: tests of the source archive"
-    if any(effort.wants(name) for name in names):
-        yield from _built(*map(Line, names), folder)
+    if any(effort.wants(name) for name in BUILT):
+        yield from _built(*map(Line, BUILT), folder)
 
 
 def _lock() -> dict[str, tuple[str, str]]:

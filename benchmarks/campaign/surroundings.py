@@ -24,8 +24,20 @@ READERS = {
     "facts.tsv": ("index", "facts.tsv", "--out", "g.gamma"),
     "facts.parquet": ("index", "facts.parquet", "--out", "g.gamma"),
 }
+WAYS = ("renamed over", "written over")
 FACTS = 250_000
 LIMITS_MB = (400, 1279, 1281, 1350, 1500, 1700, 2200, 3400)
+
+
+def surroundings_names(effort: Effort) -> list[str]:
+    """In the short campaign one job stands for all where each would start Python anew."""
+    jumping = [job.name for job in JOBS if not effort.is_short or job.name == "pretrain"]
+    limited = [job.name for job in JOBS if not effort.is_short or job.name == "complete"]
+    return [
+        *(f"replaced while read: {file}, {way}" for file in READERS for way in WAYS),
+        *(f"clock that jumps: {name}" for name in jumping),
+        *(f"memory limit: {name}" for name in limited),
+    ]
 
 
 def surroundings(folder: Path, effort: Effort) -> Iterator[Line]:
@@ -33,17 +45,17 @@ def surroundings(folder: Path, effort: Effort) -> Iterator[Line]:
     prepare(start)
     with commands() as zygote:
         for file in READERS:
-            for way in ("renamed over", "written over"):
+            for way in WAYS:
                 line = Line(f"replaced while read: {file}, {way}")
                 if effort.wants(line.name):
                     yield _replaced(line, file, way, folder / f"{file}{way}".replace(" ", ""), effort, zygote)
         for job in JOBS:
             line = Line(f"clock that jumps: {job.name}")
-            if effort.wants(line.name) and not (effort.is_short and job.name != "pretrain"):
+            if effort.wants(line.name):
                 yield _jumping(line, job, start, folder, effort, zygote)
         for job in JOBS:
             line = Line(f"memory limit: {job.name}")
-            if effort.wants(line.name) and not (effort.is_short and job.name != "complete"):
+            if effort.wants(line.name):
                 yield _limited(line, job, start, folder / f"limited-{job.short_name}", effort)
 
 

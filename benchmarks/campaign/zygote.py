@@ -69,19 +69,21 @@ class Child:
 
 
 class Zygote:
-    """The process that has imported everything. `start` is a new command of gamma."""
+    """The process that has imported everything; it is there once the first command is started."""
 
     def __init__(self) -> None:
-        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
+        self._process: subprocess.Popen[str] | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="gamma-faults-said-")
         self._number = 0
-        if not self.ask({"ready": True}):
-            raise RuntimeError("imports start threads: nothing can be forked")
 
     def ask(self, request: dict[str, Any]) -> Any:
+        if self._process is None:
+            environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+            self._process = subprocess.Popen(
+                [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            )
+            if not self.ask({"ready": True}):
+                raise RuntimeError("imports start threads: nothing can be forked")
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
@@ -96,10 +98,11 @@ class Zygote:
         return Child(self, self.ask({"start": words}), said)
 
     def close(self) -> None:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
+        if self._process is not None:
+            assert self._process.stdin is not None and self._process.stdout is not None
+            self._process.stdin.close()
+            self._process.wait()
+            self._process.stdout.close()
         self._folder.cleanup()
 
 

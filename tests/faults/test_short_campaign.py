@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 from campaign.killing import commands, in_pythons_start  # noqa: E402
-from campaign.lines import SHORT, Line  # noqa: E402
+from campaign.lines import SHORT, Effort, Line, Part  # noqa: E402
 
 import faults  # noqa: E402
 
@@ -44,9 +43,11 @@ def zygote() -> Iterator[None]:
 @pytest.mark.usefixtures("zygote")
 @pytest.mark.parametrize("part", LINES)
 def test_nothing_is_lost_and_nobody_gets_in(part: str, tmp_path: Path) -> None:
-    lines = list(faults.PARTS[part](tmp_path, replace(SHORT, kills=1, only=LINES[part])))
+    names = faults.chosen([part], SHORT, LINES[part])
+    lines = list(faults.PARTS[part].run(tmp_path, replace(SHORT, kills=1, only=frozenset(names))))
     assert [f"{line.name}: {complaint}" for line in lines for complaint in line.wrong] == []
-    assert len(lines) >= len(LINES[part]) and all(line.tried or line.skipped for line in lines)
+    assert {line.name for line in lines} == names and len(names) >= len(LINES[part])
+    assert all(line.tried or line.skipped for line in lines)
 
 
 def test_a_line_counts_what_is_wrong() -> None:
@@ -56,28 +57,35 @@ def test_a_line_counts_what_is_wrong() -> None:
     assert (line.tried, line.wrong) == (2, ["the reason"]) and "2 tried" in str(line) and "1 wrong" in str(line)
 
 
-def test_a_campaign_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[str] = []
+def _names(effort: Effort) -> list[str]:
+    return ["a", "b", "c"]
 
-    def part(folder: Path, effort: faults.Effort) -> list[Line]:
-        wanted = [Line(name) for name in ("a", "b") if effort.wants(name)]
-        for line in wanted:
-            line.expect(line.name != "b", "broken")
-            tried.append(line.name)
-        return wanted
 
+def _part(folder: Path, effort: Effort) -> Iterator[Line]:
+    """Line b is wrong; the part fails before c."""
+    for name in ("a", "b"):
+        if effort.wants(name):
+            line = Line(name)
+            line.expect(name != "b", "broken")
+            yield line
+    if effort.wants("c"):
+        raise RuntimeError("no c today")
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_a_campaign_goes_on_and_no_line_is_missed(lanes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = tmp_path / "record.jsonl"
     record.write_text(json.dumps({"name": "a", "tried": 7}) + "\n")
-    monkeypatch.setattr(faults, "PARTS", {"p": part})
-    monkeypatch.setattr(faults, "commands", nullcontext)
-    for words in (["--go-on"], []):
-        monkeypatch.setattr("sys.argv", ["faults.py", "--part", "p", "--record", str(record), *words])
+    monkeypatch.setattr(faults, "PARTS", {"p": Part(_names, _part, together=2)})
+    for words, tried_a in ((["--go-on"], 7), ([], 1)):
+        words += ["--part", "p", "--record", str(record), "--lanes", str(lanes)]
+        monkeypatch.setattr("sys.argv", ["faults.py", *words])
         assert faults.main() == 1
-    assert tried == ["b", "a", "b"]
-    assert [(line.name, line.tried, len(line.wrong)) for line in faults.read_record(record)] == [
-        ("a", 1, 0),
-        ("b", 1, 1),
-    ]
+        lines, goes = faults.read_record(record)
+        found = {line.name: line for line in lines}
+        assert (found["a"].tried, found["b"].wrong) == (tried_a, ["broken"])
+        assert "no c today" in found["c"].wrong[0]
+        assert [go["lines"] for go in goes] == [3 if tried_a == 1 else 2] and goes[0]["minutes"] >= 0
 
 
 def test_the_campaign_is_a_program() -> None:
