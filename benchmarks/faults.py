@@ -6,7 +6,7 @@ python benchmarks/faults.py --part killed threads     these parts
 python benchmarks/faults.py --only "killed: serve"    the lines whose names begin so
 python benchmarks/faults.py --go-on                   what is not in the record (--record) yet
 
-Lines that do not wait for each other run side by side, in as many lanes as the machine has cores. The half hour of
+Lines that do not wait for each other run side by side, one more than the machine has cores. The half hour of
 load is beside them, at the lowest priority, so that it takes what they leave. Every line is written into the record
 when it ends, so that a campaign that was stopped goes on.
 """
@@ -56,6 +56,8 @@ PARTS: dict[str, Part] = {
     "load": Part(load_names, full_queue),
 }
 BESIDE = "load"
+# One more than cores: lines wait a good part of their time, for servers, clocks and processes that end.
+LANES = 1 + (os.cpu_count() or 1)
 LOOK_SECONDS = 10.0
 
 
@@ -66,7 +68,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=("",), help="lines whose names begin so")
     parser.add_argument("--go-on", action="store_true", help="leave out the lines that the record has")
     parser.add_argument("--record", type=Path, default=ROOT / "build" / "faults.jsonl", help="where lines are kept")
-    parser.add_argument("--lanes", type=int, default=os.cpu_count() or 1, help="how many lines at a time")
+    parser.add_argument("--lanes", type=int, default=LANES, help="how many lines at a time")
     parser.add_argument("--load-minutes", type=float, help="how long the server is under load")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--table", action="store_true", help="print what the record has, and try nothing")
