@@ -7,7 +7,7 @@ python benchmarks/faults.py --only "killed: serve"    the lines whose names begi
 python benchmarks/faults.py --go-on                   what is not in the record (--record) yet
 
 Lines that do not wait for each other run side by side, one more than the machine has cores. The half hour of
-load is beside them, at the lowest priority, so that it takes what they leave. Every line is written into the record
+load is beside them, at a lower priority. Every line is written into the record
 when it ends, so that a campaign that was stopped goes on.
 """
 
@@ -28,6 +28,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from campaign.careless import careless, careless_names
 from campaign.hostile import hostile_input, hostile_names
 from campaign.killing import killed_anywhere, killed_names
 from campaign.lanes import Lanes, add_to_record, read_record, run_one_after_another, units
@@ -49,6 +50,7 @@ PARTS: dict[str, Part] = {
     "killed": Part(killed_names, killed_anywhere),
     "readers": Part(reader_names, damaged_files, together=6),
     "surroundings": Part(surroundings_names, surroundings, together=3),
+    "careless": Part(careless_names, careless),
     "hostile": Part(hostile_names, hostile_input),
     "two at once": Part(shared_names, two_at_once, together=5),
     "full disk": Part(full_names, full_disk, together=5),

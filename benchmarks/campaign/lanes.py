@@ -23,6 +23,9 @@ from typing import Any
 from campaign.killing import commands
 from campaign.lines import Effort, Line, Part
 
+# Of a lane beside the others: it gives way to them, but is not kept from starting where the machine is busy.
+NICE = 5
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -66,13 +69,13 @@ def run_one_after_another(todo: Sequence[Unit], record: Path) -> None:
 
 
 class Lanes:
-    """Processes that do the units; those `beside` have a lane of their own each, at the lowest priority."""
+    """Processes that do the units; those `beside` have a lane of their own each, at a lower priority."""
 
     def __init__(self, todo: Sequence[Unit], beside: Sequence[Unit], count: int, record: Path) -> None:
         context = multiprocessing.get_context("spawn")
         self._processes: list[SpawnProcess] = []
         self._queues: list[SimpleQueue[Unit | None]] = []  # held until the end: a lane opens its own after it started
-        for shared, nice, lanes in ((todo, 0, min(count, len(todo))), *(([unit], 19, 1) for unit in beside)):
+        for shared, nice, lanes in ((todo, 0, min(count, len(todo))), *(([unit], NICE, 1) for unit in beside)):
             queue: SimpleQueue[Unit | None] = context.SimpleQueue()
             self._queues.append(queue)
             self._processes += [context.Process(target=_lane, args=(queue, record, nice)) for _ in range(lanes)]

@@ -19,6 +19,7 @@ from campaign.lines import Effort, Line
 ROOT = Path(__file__).resolve().parents[2]
 INDEX = "https://pypi.org/pypi"
 # Tests that need nothing but the package and what lies in the archive.
+PYTEST = ("-p", "no:cacheprovider")
 TESTED = ("tests/io", "tests/graph", "tests/nn", "tests/kernels/test_propagate.py", "tests/kernels/test_native.py")
 
 
@@ -122,16 +123,17 @@ def _built(same: Line, tested: Line, folder: Path) -> Iterator[Line]:
     yield same
     source, target = next(path for path in places[0].iterdir() if path.name != "wheel"), folder / "installed"
     shutil.unpack_archive(wheels[0], target, "zip")
+    # Without site (-S): the editable installation of this Python would take the place of what PYTHONPATH says.
+    paths = os.pathsep.join([str(target), *sys.path])
+    program = f"import sys, pytest, gamma_kg; print(gamma_kg.__file__); sys.exit(pytest.main({[*PYTEST, *TESTED]!r}))"
     done_ = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *TESTED], cwd=source, text=True,
-        capture_output=True, env=os.environ | {"PYTHONPATH": str(target), "OMP_NUM_THREADS": "1"},
+        [sys.executable, "-S", "-c", program], cwd=source, text=True, capture_output=True,
+        env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
-    passed = re.search(r"(\d+) passed", done_.stdout)
+    passed, found = re.search(r"(\d+) passed", done_.stdout), done_.stdout.partition("\n")[0]
     tested.tried = int(passed[1]) if passed else 0
-    tested.expect(tested.tried > 0, f"no test was run: {done_.stdout[-300:]}")
+    tested.expect(tested.tried > 0, f"no test was run: {done_.stdout[-300:]} {done_.stderr[-300:]}")
     tested.expect(done_.returncode == 0, f"exit code {done_.returncode}: {done_.stdout[-500:]}")
-    where = [sys.executable, "-c", "import gamma_kg; print(gamma_kg.__file__)"]
-    found = subprocess.run(where, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(target)}).stdout
     tested.expect(found.startswith(str(target)), f"what was tested is {found}")
     yield tested
 

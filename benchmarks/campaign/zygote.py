@@ -9,6 +9,7 @@ processes that are started the usual way, so that imports are hit too.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -29,6 +30,7 @@ IMPORTS = (
 
 
 # Threads that polars starts when it is imported, to tidy up; a fork goes well without them.
+PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 HARMLESS = {"python", "jemalloc_bg_thd", "polars-ooc-clea"}
 
 
@@ -130,8 +132,9 @@ def _threads() -> set[str]:
 
 
 def become(command: dict[str, Any]) -> None:
-    """The forked process turns into the command."""
+    """The forked process turns into the command. Should the campaign be ended, it ends too."""
     os.setsid()
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.chdir(command["folder"])
     os.environ.update(command["environment"])
     nothing, said = os.open(os.devnull, os.O_RDWR), os.open(command["said"], os.O_CREAT | os.O_WRONLY | os.O_APPEND)
@@ -139,6 +142,9 @@ def become(command: dict[str, Any]) -> None:
     told = os.open(shown, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
     for number, file in ((0, nothing), (1, told), (2, said)):
         os.dup2(file, number)
+    if "GAMMA_FAULTS_USER" in os.environ:
+        os.setgid(int(os.environ["GAMMA_FAULTS_USER"]))
+        os.setuid(int(os.environ["GAMMA_FAULTS_USER"]))
     sys.argv = ["gamma", *command["words"]]
 
 

@@ -39,6 +39,7 @@ from gamma_kg.cli import (
 )
 from gamma_kg.cli.saying import be_quiet
 from gamma_kg.cli.shortage import shortage
+from gamma_kg.cli.standard_streams import forget, mend_streams
 from gamma_kg.errors import GammaError
 from gamma_kg.io.shown import shown
 from gamma_kg.machine.address_space import spare, too_little
@@ -105,6 +106,7 @@ def _say(message: Warning | str, *_where: object, **_more: object) -> None:
 
 def main() -> None:
     """Run the command line."""
+    mend_streams()
     refusal = None if {"--help", "--version"} & {*sys.argv} else too_little()
     if refusal is not None:
         print(f"gamma: {refusal}", file=sys.stderr)
@@ -113,7 +115,10 @@ def main() -> None:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _say
-            app()
+            try:
+                app()
+            finally:
+                sys.stdout.flush()  # here an error can still be told
     except GammaError as error:
         print(f"gamma: {shown(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(2)
@@ -121,12 +126,12 @@ def main() -> None:
         print("gamma: stopped", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output went away (as `head` does); closing stderr keeps Python from complaining about it.
-        sys.stderr.close()
+        forget(sys.stdout)  # the reader of our output went away (as `head` does)
         sys.exit(141)
     except Exception as error:
         complaint = shortage(error)
         if complaint is None:
             raise
+        forget(sys.stdout)
         print(f"gamma: {shown(complaint)}", file=sys.stderr)
         sys.exit(2)

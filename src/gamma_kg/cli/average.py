@@ -16,10 +16,12 @@ def average(
     ] = None,
 ) -> None:
     """One model with the mean of the weights of several. Useful for runs that began from the same weights."""
+    from gamma_kg.io.output import check_file
     from gamma_kg.nn.averaging import average as mean
     from gamma_kg.nn.checkpoint import save_checkpoint
     from gamma_kg.predicting.weights import load_one
 
+    check_file(out, models)
     found = mean([load_one(name) for name in models], shares or None)
     model = found.build()
     save_checkpoint(out, model, found.provenance)

@@ -35,6 +35,10 @@ def bench(
 
     from gamma_kg.bench.suite import run_bench
     from gamma_kg.io.atomic import write_text
+    from gamma_kg.io.output import check_file
+
+    if out is not None:
+        check_file(out)
 
     def tell(what: str) -> None:
         print(f"measuring: {what}", file=sys.stderr, flush=True)

@@ -97,6 +97,7 @@ def complete(
     from gamma_kg.complete import complete as complete_graph
     from gamma_kg.complete.choice import Choice
     from gamma_kg.errors import DataError
+    from gamma_kg.io.output import check_file
     from gamma_kg.io.rows import check_ending, identified, write_json_lines, write_rows
     from gamma_kg.predicting.answer_options import AnswerOptions
     from gamma_kg.predicting.models import resolve_model
@@ -106,10 +107,13 @@ def complete(
     seconds = None if budget is None else parse_budget(budget) * (1 - kept)
     if out is not None:
         check_ending(out, asserted=assert_)
+        check_file(out, (graph, model))
     elif assert_:
         raise DataError("--assert is for files of RDF: give --out FILE (.nt or .ttl)")
     if review is not None and review.suffix != ".html":
         raise ConfigError(f"--review: wanted a file that ends in .html, got {review}")
+    if review is not None:
+        check_file(review, (graph, model))
     if ray is not None and (out is None or budget is not None):
         raise DataError("--ray wants --out FILE, and no --budget: it can be stopped and taken up again")
     if ray is not None and device != "cpu":

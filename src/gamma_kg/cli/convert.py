@@ -13,8 +13,10 @@ def convert(
     out: Annotated[Path, typer.Argument(help="The .safetensors file to write.")],
 ) -> None:
     """Import a public ULTRA checkpoint. Only weights are read; nothing in the file is executed."""
+    from gamma_kg.io.output import check_file
     from gamma_kg.nn.checkpoint import import_ultra, save_checkpoint
 
+    check_file(out, (weights,))
     checkpoint = import_ultra(weights)
     model = checkpoint.build()
     save_checkpoint(out, model, checkpoint.provenance)

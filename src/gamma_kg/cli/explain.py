@@ -36,11 +36,14 @@ def explain(
     """Show the paths from head to tail that speak for a fact, and which facts it rests on."""
     from gamma_kg import Gamma
     from gamma_kg.io.atomic import write_text
+    from gamma_kg.io.output import check_file
     from gamma_kg.predicting.models import resolve_model
 
     if out is not None and out.suffix not in ENDINGS:
         hint = did_you_mean(out.suffix, ENDINGS) or f": choose from {' '.join(ENDINGS)}"
         raise DataError(f"{out}: an explanation can't be written as {out.suffix or 'a file without ending'!r}{hint}")
+    if out is not None:
+        check_file(out, (graph, model))
     gamma = resolve_model(model, device).predictor
     if not isinstance(gamma, Gamma):
         raise DataError(f"--model {model}: a baseline has no paths to explain; give a checkpoint, or leave it out")

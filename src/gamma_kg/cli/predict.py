@@ -92,6 +92,7 @@ def predict(
 ) -> None:
     """Give two of --head, --relation and --tail; the third is predicted and ranked. Or give a file of --queries."""
     from gamma_kg.errors import DataError
+    from gamma_kg.io.output import check_file
     from gamma_kg.io.rows import check_ending, identified, write_json_lines, write_tsv
     from gamma_kg.predicting.answer_options import AnswerOptions
     from gamma_kg.predicting.models import resolve_model
@@ -111,6 +112,7 @@ def predict(
             raise DataError(f"--ray computes on CPUs, a core for each worker: leave out --device {device}")
     elif out is not None:
         check_ending(out, asserted=assert_)
+        check_file(out, (graph, queries, model))
     elif assert_:
         raise DataError("--assert is for files of RDF: give --out FILE (.nt or .ttl)")
     how = AnswerOptions(top_k=top_k, include_known=include_known, rules=rules, memory=memory, local=local)

@@ -44,17 +44,19 @@ def make(
     from gamma_kg.errors import ConfigError
     from gamma_kg.evaluation.logical import sampled
     from gamma_kg.evaluation.split_graph import graph_of
+    from gamma_kg.io.output import check_file
     from gamma_kg.logic.lists import SHAPES
     from gamma_kg.logic.query_sets import write_queries
 
     if per_type < 1:
         raise ConfigError(f"--per-type must be at least 1, got {per_type}")
     benchmark = load_benchmark(dataset, data_dir)
+    path = out or Path(f"{benchmark.name}-queries.jsonl")
+    check_file(path)
     numbers = benchmark.split(split)
     shapes = tuple(shape or SHAPES)
     with progress_bar("sampling", "shapes") as progress:
         found = sampled(numbers, per_type, seed, shapes=shapes, max_answers=max_answers, progress=progress)
-    path = out or Path(f"{benchmark.name}-queries.jsonl")
     origin = {
         "dataset": benchmark.name,
         "split": split,

@@ -23,6 +23,7 @@ def select(
     device: DeviceOption = "cpu",
 ) -> None:
     """Evaluate the saved checkpoints on validation sets and keep the best (VGCS). Test sets are not read."""
+    from gamma_kg.io.output import check_file
     from gamma_kg.machine.device import choose_device
     from gamma_kg.machine.processes import join_processes
     from gamma_kg.training.run_folder import RunFolder
@@ -43,7 +44,8 @@ def select(
         sets = "  ".join(f"{name} {mrr:.4f}" for name, mrr in candidate.mrr.items())
         print(f"{candidate.path.name:32} mean {candidate.mean:.4f}  {sets}", flush=True)
 
-    candidates = validate_checkpoints(folder, validate, last=last, device=there, on_candidate=show)
     path = out or folder.path / "selected.safetensors"
+    check_file(path)
+    candidates = validate_checkpoints(folder, validate, last=last, device=there, on_candidate=show)
     write_selected(candidates, path, limit)
     print(f"chosen: {best_of(candidates).path.name} → {path}")

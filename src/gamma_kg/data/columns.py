@@ -38,6 +38,17 @@ def by_header_names(cells: Sequence[str]) -> tuple[int, ...] | None:
     return tuple(found) if len(set(found)) == 3 else None
 
 
+def refuse_twins(cells: Sequence[str], positions: Sequence[int], where: str) -> None:
+    """Refuses a header with the name of a role twice: which column is meant is not ours to say."""
+    names = [folded(cell) for cell in cells]
+    for position in positions:
+        if names.count(names[position]) > 1:
+            raise DataError(
+                f"{where}: {names.count(names[position])} columns are named {cells[position].strip()!r}; choose by "
+                "position, counted from 0 (columns 0,1,2)"
+            )
+
+
 def by_choice(
     columns: Sequence[str | int], cells: Sequence[str], where: str, roles: Sequence[str] = ROLES
 ) -> tuple[int, ...]:
@@ -73,6 +84,7 @@ def of_frame(cells: Sequence[str], columns: Sequence[str | int] | None, where: s
         return by_choice(columns, cells, where)
     known = by_header_names(cells)
     if known is not None:
+        refuse_twins(cells, known, where)
         return known
     if len(cells) == 3:
         return 0, 1, 2

@@ -90,10 +90,14 @@ def refusing_damage(name: str) -> Iterator[None]:
 def add_frame(frame: pl.DataFrame, where: str, first_row: int, encoder: TripleEncoder, tally: Tally) -> None:
     """Encodes the columns head, relation, tail of a frame; rows with an empty cell are bad lines."""
     need_polars(where, int(frame.estimated_size()))
+    kinds = ", ".join(f"{name} is {kind}" for name, kind in frame.schema.items())
+    if any(kind.is_nested() for kind in frame.schema.values()):  # polars would print a struct as a name
+        raise DataError(f"{where}: names must be text or numbers, but {kinds}")
+    # Where a column has holes, tools make it one of floats and write the holes as NaN.
+    frame = frame.with_columns(pl.col(name).fill_nan(None) for name, kind in frame.schema.items() if kind.is_float())
     try:
         frame = frame.select(pl.col(ROLES).cast(pl.String))
     except pl.exceptions.PolarsError as error:
-        kinds = ", ".join(f"{name} is {kind}" for name, kind in frame.schema.items())
         raise DataError(f"{where}: names must be text or numbers, but {kinds}") from error
     nulls = list(tally.options.null_values)
     if nulls:

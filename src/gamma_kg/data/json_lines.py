@@ -85,6 +85,8 @@ def _triple(row: Any, roles: Roles | None, where: str, tally: Tally) -> tuple[st
         except (KeyError, IndexError, TypeError):
             tally.bad(f"{where}: the {role} ({key!r}) is missing")
             return None
+        if isinstance(cell, float) and cell != cell:
+            cell = None  # Python and pandas write a hole among numbers as NaN
         if nulls and (cell is None or cell == "" or cell in nulls):
             tally.nulls_skipped += 1
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 
-from gamma_kg.data.columns import HEADER_NAMES, ROLES, by_choice, by_header_names, folded, unclear
+from gamma_kg.data.columns import HEADER_NAMES, ROLES, by_choice, by_header_names, folded, refuse_twins, unclear
 from gamma_kg.data.lines import numbered_lines
 from gamma_kg.data.options import Tally
 from gamma_kg.data.streams import Input
@@ -59,6 +59,7 @@ def find_layout(opened: Input, kind: str, first: tuple[int, bytes], tally: Tally
     else:
         has_header = known is not None if header is None else header
         if has_header and known is not None:
+            refuse_twins(cells, known, where)
             positions = known
         elif len(cells) == 3:
             positions = (0, 1, 2)

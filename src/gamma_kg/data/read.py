@@ -65,6 +65,8 @@ def read_into(
 
     `scope` marks blank nodes, where several paths are read into one encoder.
     """
+    if not str(path):  # a path would take it for the folder one is in
+        raise DataError("the name of the graph is empty; give a file, a folder or an address")
     if str(path).startswith("sparql:"):
         from gamma_kg.data.sparql import read_endpoint
 

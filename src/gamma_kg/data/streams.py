@@ -115,6 +115,8 @@ def reading_errors(name: str) -> Iterator[None]:
 
 def missing_file(path: Path) -> str:
     """'no such file' with the nearest names in the same folder."""
+    if path.is_symlink():
+        return f"{path}: a symbolic link to {path.readlink()}, where no file is"
     folder = path.parent
     if not folder.is_dir():
         return f"no such file: {path} (there is no folder {folder} either)"

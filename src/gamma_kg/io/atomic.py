@@ -93,7 +93,10 @@ def write_text(path: str | Path, text: str, *, error: type[GammaError] = DataErr
 def cannot_write(path: Path, found: OSError, error: type[GammaError] = DataError) -> GammaError:
     """The one sentence for a file that can't be written."""
     what_to_do = "; make room there or write elsewhere, and run it again" if found.errno in FULL else ""
-    return error(f"can't write {path}: {found.strerror or found}{what_to_do}")
+    # Both come of making the folders on the way, where one of them is a file.
+    is_file = found.errno in (errno.EEXIST, errno.ENOTDIR)
+    reason = "a file is there where a folder is wanted" if is_file else found.strerror or found
+    return error(f"can't write {str(path)[:200]}: {reason}{what_to_do}")
 
 
 def _host() -> str:

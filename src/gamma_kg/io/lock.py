@@ -72,6 +72,7 @@ def locked(path: str | Path, what: str, *, error: type[GammaError] = DataError) 
 
 def beside(path: Path) -> Path:
     """The lock file of a file or folder: hidden, next to it."""
+    path = path if path.name else path.resolve()  # of `.` the folder that it stands for
     return path.with_name(f".{path.name}.lock")
 
 

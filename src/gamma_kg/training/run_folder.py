@@ -23,6 +23,7 @@ from torch import Tensor
 
 from gamma_kg.io.atomic import write_text, write_whole
 from gamma_kg.io.lock import beside, locked
+from gamma_kg.io.output import check_folder
 from gamma_kg.io.sealed import parsed, read_object
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.errors import TrainingError
@@ -68,6 +69,7 @@ class RunFolder:
 
     def start(self, config: TrainConfig, *, resume: bool) -> None:
         """Make the folder; an old run is only touched to go on with it."""
+        check_folder(self.path)
         if not resume and self.state_path.exists():
             raise TrainingError(f"{self.path} holds a run already: go on with --resume, or choose another --out")
         if resume:
