@@ -68,15 +68,21 @@ RESULTS = (
     "x" * 300 + ".jsonl", "new/deep/x.jsonl", "facts.tsv/x.jsonl", "/proc/x.jsonl", "loop.tsv", "a.xyz",
     "odd\udcff.tsv", "small.safetensors", "run.toml",
 )  # fmt: skip
+PIPES = ("pipe.jsonl", "pipe.svg")
+FOLDERS = ("facts.tsv", "", ".", "x" * 300, "/dev/full", "loop.tsv", "facts.tsv/x")
 ASKING = ("predict", "facts.tsv", "--queries", "queries.tsv", *MODEL)
-WRITERS: dict[str, tuple[str, ...]] = {
-    "predict": ASKING,
-    "complete": ("complete", "facts.tsv", "--top", "3", *MODEL),
-    "explain": ("explain", "facts.tsv", "--head", "a", "--relation", "r", "--tail", "b", *MODEL),
-    "index": ("index", "facts.tsv"),
-    "evaluate": ("evaluate", "datasets/mine", "--limit", "2", *MODEL),
-    "pretrain": ("pretrain", "run.toml", "--set", "steps=2"),
-    "average": ("average", "small.safetensors", "small.safetensors"),
+# Commands that write, and where to.
+WRITERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "predict": (ASKING, RESULTS),
+    "complete": (("complete", "facts.tsv", "--top", "3", *MODEL), RESULTS[:9]),
+    "explain": (
+        ("explain", "facts.tsv", "--head", "a", "--relation", "r", "--tail", "b", *MODEL),
+        ("facts.tsv", "folder.svg", "pipe.svg", "new/deep/x.svg"),
+    ),
+    "index": (("index", "facts.tsv"), FOLDERS),
+    "evaluate": (("evaluate", "datasets/mine", "--limit", "2", *MODEL), FOLDERS),
+    "pretrain": (("pretrain", "run.toml", "--set", "steps=2"), FOLDERS),
+    "average": (("average", "small.safetensors", "small.safetensors"), ("small.safetensors", "folder.tsv", "")),
 }
 
 
@@ -118,11 +124,13 @@ def _run(line: Line, what: str, words: list[str], place: Path, zygote: Zygote, w
 def _odd_files(place: Path) -> None:
     (place / "folder.tsv").mkdir()
     (place / "folder.gamma").mkdir()
+    (place / "folder.svg").mkdir()
     (place / "dangling.tsv").symlink_to("nowhere.tsv")
     (place / "loop.tsv").symlink_to("loop.tsv")
     (place / "link.tsv").symlink_to("facts.tsv")
     os.link(place / "facts.tsv", place / "hard.tsv")
-    os.mkfifo(place / "pipe.jsonl")
+    for name in PIPES:
+        os.mkfifo(place / name)
     shutil.copy(place / "facts.tsv", place / "odd\udcff.tsv")
 
 
@@ -135,12 +143,13 @@ def _read(line: Line, place: Path, zygote: Zygote, effort: Effort) -> None:
         os.chdir(place)
         listening.bind("socket.tsv")
         os.chdir(here)
-        for name, (content, wanted) in TABLES.items():
+        step = 5 if effort.is_short else 1
+        for name, (content, wanted) in list(TABLES.items())[::step]:
             (place / name).write_bytes(content)
             _run(line, name, ["index", name, "--out", f"{name}.gamma"], place, zygote, (wanted,))
         for name, wanted in _parquet(place).items():
             _run(line, name, ["index", name, "--out", f"{name}.gamma"], place, zygote, (wanted,))
-        for number, (name, wanted) in enumerate(PLACES.items()):
+        for number, (name, wanted) in enumerate(list(PLACES.items())[::step]):
             words = ["index", name, "--out", f"g{number}.gamma"]
             _run(line, repr(name[:40]), words, place, zygote, (wanted,))
     (place / "later.tsv").unlink(missing_ok=True)
@@ -149,6 +158,7 @@ def _read(line: Line, place: Path, zygote: Zygote, effort: Effort) -> None:
     (place / "later.tsv").write_text(TEXT)  # as `gamma index <(zcat f.gz)` has it
     _, said = process.communicate()
     _look(line, "a named pipe that is written to", process, said, (0,))
+    (place / "long-name.tsv").write_bytes(TABLES["long-name.tsv"][0])
     _run(line, "a name of 10^6 characters", ["describe", "long-name.tsv", "--no-time"], place, zygote, (0,))
 
 
@@ -180,8 +190,8 @@ def _write(line: Line, place: Path, zygote: Zygote, effort: Effort) -> None:
     kept = ("facts.tsv", "queries.tsv", "small.safetensors", "run.toml")
     before = {name: (place / name).read_bytes() for name in kept}
     shutil.copytree(place, pristine, symlinks=True, copy_function=_copied)
-    for command, words in WRITERS.items():
-        for result in RESULTS[:: 3 if effort.is_short else 1]:
+    for command, (words, results) in WRITERS.items():
+        for result in results[:: 4 if effort.is_short else 1]:
             here = place.with_name(f"{place.name}-{command}")
             shutil.copytree(pristine, here, symlinks=True, copy_function=_copied)
             (here / "hard.tsv").unlink(missing_ok=True)
@@ -190,7 +200,8 @@ def _write(line: Line, place: Path, zygote: Zygote, effort: Effort) -> None:
             _run(line, what, [*words, "--out", result], here, zygote, (0, 2))
             changed = [name for name in kept if (here / name).read_bytes() != before[name]]
             line.expect(not changed, f"{what}: wrote over {changed}")
-            line.expect(stat.S_ISFIFO((here / "pipe.jsonl").stat().st_mode), f"{what}: took the place of a pipe")
+            are_pipes = all(stat.S_ISFIFO((here / name).stat().st_mode) for name in PIPES)
+            line.expect(are_pipes, f"{what}: took the place of a pipe")
             shutil.rmtree(here)
     shutil.rmtree(pristine)
 
@@ -288,7 +299,7 @@ def _forbidden(line: Line, place: Path, zygote: Zygote, effort: Effort) -> None:
         "a place for results": [*ASKING, "--out", "a.jsonl"],
         "a place in a closed folder": [*ASKING, "--out", "closed/a.jsonl"],
         "a place for a run": ["pretrain", "run.toml", "--out", "run"],
-        "a place for an evaluation": [*WRITERS["evaluate"], "--out", "results"],
+        "a place for an evaluation": [*WRITERS["evaluate"][0], "--out", "results"],
     }
     for name, words in cases.items():
         process = zygote.start(words, place, environment(place) | {"GAMMA_FAULTS_USER": "65534"})

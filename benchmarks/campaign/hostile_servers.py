@@ -162,17 +162,7 @@ def databases(line: Line, folder: Path, zygote: Zygote) -> None:
 
     attacks: dict[str, Callable[[int], list[list[object]]]] = {
         f"has {value!r} for {fields[column]}": changed(column, value)
-        for column, value in (
-            (0, None),
-            (1, 7),
-            (1, None),
-            (2, 3.5),
-            (3, ["x"]),
-            (4, None),
-            (4, [1]),
-            (5, []),
-            (6, "x"),
-        )
+        for column, value in WRONG_CELLS
     }
     attacks["falls silent"] = lambda asked: time.sleep(20) or []
     attacks["shows pages round and round"] = lambda asked: [[f"5:x:{asked % 3}-{i}", *good[1:]] for i in range(10_000)]

@@ -29,8 +29,8 @@ IMPORTS = (
 )  # fmt: skip
 
 
-# Threads that polars starts when it is imported, to tidy up; a fork goes well without them.
 PR_SET_PDEATHSIG = 1  # of linux/prctl.h
+# Threads that polars starts when it is imported, to tidy up; a fork goes well without them.
 HARMLESS = {"python", "jemalloc_bg_thd", "polars-ooc-clea"}
 
 

@@ -27,7 +27,7 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 OWL = "http://www.w3.org/2002/07/owl#"
 SHACL = "http://www.w3.org/ns/shacl#"
-TYPE, FIRST, REST, NIL = RDF + "type", RDF + "first", RDF + "rest", RDF + "nil"
+TYPE, FIRST, REST = RDF + "type", RDF + "first", RDF + "rest"
 SUBCLASS, EQUIVALENT = RDFS + "subClassOf", OWL + "equivalentClass"
 # A blank node with one of these is part of a construct, not a thing.
 STRUCTURE = {FIRST, REST} | {

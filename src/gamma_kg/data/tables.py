@@ -162,12 +162,9 @@ class _TableReader:
         self, number: int, chunk: bytes, chunks: Iterator[tuple[int, bytes]]
     ) -> Iterator[tuple[int, list[str]]]:
         """Rows in which cells may be quoted and hold separators or line ends, also across chunks."""
-        fed = 0
 
         def lines() -> Iterator[str]:
-            nonlocal fed
             for part in chain([chunk], (later for _, later in chunks)):
-                fed += 1
                 yield from io.StringIO(part.decode("utf-8"), newline="")
 
         assert self._layout.separator is not None
