@@ -161,8 +161,7 @@ def databases(line: Line, folder: Path, zygote: Zygote) -> None:
         return lambda asked: [[*good[:column], value, *good[column + 1 :]]]
 
     attacks: dict[str, Callable[[int], list[list[object]]]] = {
-        f"has {value!r} for {fields[column]}": changed(column, value)
-        for column, value in WRONG_CELLS
+        f"has {value!r} for {fields[column]}": changed(column, value) for column, value in WRONG_CELLS
     }
     attacks["falls silent"] = lambda asked: time.sleep(20) or []
     attacks["shows pages round and round"] = lambda asked: [[f"5:x:{asked % 3}-{i}", *good[1:]] for i in range(10_000)]

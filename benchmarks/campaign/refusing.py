@@ -1,4 +1,4 @@
-"""What hostile input must come to: one line, exit code 2, soon and in little memory."""
+"""What hostile input must come to: one line, exit code 2, soon and in little memory; and what odd input may come to."""
 
 from __future__ import annotations
 
@@ -29,3 +29,21 @@ def refused(line: Line, what: str, words: list[str], folder: Path, zygote: Zygot
     line.expect(process.cpu_seconds < MAX_SECONDS, f"{what}: {process.cpu_seconds:.0f} s")
     line.remark = f"at most {max(process.peak_mb, float((line.remark or 'at most 0').split()[2])):.0f} MB"
     return said
+
+
+def ends_well(line: Line, what: str, code: int | None, said: str, wanted: tuple[int, ...]) -> None:
+    """Expects one of these exit codes, no traceback, and with 2 a line that says why."""
+    line.expect(code in wanted, f"{what}: exit code {code}: {said[-300:]!r}")
+    told = any(text.startswith("gamma: ") for text in said.splitlines())
+    line.expect("Traceback" not in said and (code != 2 or told), f"{what}: said {said[-400:]!r}")
+
+
+def runs_well(line: Line, what: str, words: list[str], place: Path, zygote: Zygote, wanted: tuple[int, ...]) -> None:
+    process = zygote.start(words, place, environment(place))
+    try:
+        _, said = process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        line.expect(False, f"{what}: no end")
+        return
+    ends_well(line, what, process.returncode, said, wanted)

@@ -37,7 +37,7 @@ def two_at_once(folder: Path, effort: Effort) -> Iterator[Line]:
             line = Line(f"two at once: {job.name}")
             if not effort.wants(line.name):
                 continue
-            expected, told = _calm(job, start, folder, zygote), 0
+            expected, told = calm(job, start, folder, zygote), 0
             for number in range(effort.races):
                 place = folder / f"race{number}-{job.short_name}"
                 shutil.copytree(start, place)
@@ -87,7 +87,7 @@ def full_disk(folder: Path, effort: Effort) -> Iterator[Line]:
             line = Line(f"full disk: {job.name}")
             if not effort.wants(line.name):
                 continue
-            expected = _calm(job, start, folder, zygote)
+            expected = calm(job, start, folder, zygote)
             for room in ROOMS[:: 3 if effort.is_short else 1]:
                 place, bad = folder / f"{job.short_name}{room}", folder / f"bad-{job.short_name}{room}"
                 shutil.copytree(start, place)
@@ -95,7 +95,7 @@ def full_disk(folder: Path, effort: Effort) -> Iterator[Line]:
                 try:
                     with mounted(bad, ["-o", LARGE]):
                         _lay_out(job, start, bad)
-                        (bad / "filler").write_bytes(b"x" * (_free(bad) - (room << 10)))
+                        (bad / "filler").write_bytes(b"x" * (free(bad) - (room << 10)))
                         _run_out(job.at(bad), place, bad, expected, line, zygote)
                 except PermissionError as refused:
                     line.skipped = str(refused)
@@ -163,7 +163,7 @@ def _fill_under_server(bad: Path, start: Path, line: Line, zygote: Zygote) -> No
     bodies = [{"head": h, "relation": r, "tail": t, "verdict": "accepted"} for h, r, t in facts]
     server.call(f"/v1/graphs/{graph}/decisions", bodies[0], "PUT")
     kept = next((bad / "reviews").glob("*.jsonl")).read_bytes()
-    (bad / "filler").write_bytes(b"x" * _free(bad))
+    (bad / "filler").write_bytes(b"x" * free(bad))
     try:
         server.call(f"/v1/graphs/{graph}/decisions", bodies[1], "PUT")
         line.expect(False, "a verdict was acknowledged that could not be written")
@@ -205,17 +205,17 @@ def read_only(folder: Path, effort: Effort) -> Iterator[Line]:
             yield line
 
 
-def _calm(job: Job, start: Path, folder: Path, zygote: Zygote) -> dict[str, bytes]:
+def calm(job: Job, start: Path, folder: Path, zygote: Zygote) -> dict[str, bytes]:
     """What one undisturbed run leaves."""
-    calm = folder / f"calm-{job.short_name}"
-    shutil.copytree(start, calm)
-    code, said = job.finish(calm, zygote)
+    place = folder / f"calm-{job.short_name}"
+    shutil.copytree(start, place)
+    code, said = job.finish(place, zygote)
     if code:
         raise RuntimeError(f"{job.name} ended with {code}: {said[-400:]}")
-    return job.outcome(calm)
+    return job.outcome(place)
 
 
-def _free(path: Path) -> int:
+def free(path: Path) -> int:
     found = os.statvfs(path)
     return found.f_bavail * found.f_frsize
 

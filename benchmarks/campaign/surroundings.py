@@ -14,7 +14,7 @@ from pathlib import Path
 from campaign.jobs import JOBS, Job, environment, prepare
 from campaign.killing import commands, different
 from campaign.lines import Effort, Line
-from campaign.sharing import _calm
+from campaign.sharing import calm
 from campaign.zygote import Zygote
 
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
@@ -113,7 +113,7 @@ def _jumping(line: Line, job: Job, start: Path, folder: Path, effort: Effort, zy
     if not Path(FAKETIME).exists():
         line.skipped = "libfaketime is not installed (apt-get install libfaketime)"
         return line
-    expected = _calm(job, start, folder, zygote)
+    expected = calm(job, start, folder, zygote)
     place, clock = folder / f"jump-{job.short_name}", folder / "clock"
     shutil.copytree(start, place)
     clock.write_text("+0s")

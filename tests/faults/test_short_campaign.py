@@ -26,6 +26,7 @@ LINES = {
     "full disk": ("full disk: predict", "full disk: serve"),
     "read-only": ("read-only folder: evaluate", "read-only folder: pretrain"),
     "surroundings": ("replaced while read: facts.tsv, written over",),
+    "careless": ("careless: results where something is", "careless: no permission"),
     "hostile": ("remote JSON-LD contexts",),
     "threads": ("one model", "fork after the first answer"),
     "native": ("native: ids", "native: empty"),
