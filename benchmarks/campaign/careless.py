@@ -93,7 +93,7 @@ def _full_cache(line: Line, place: Path, zygote: Zygote, effort: Effort) -> None
     """What is kept for later has no room: the answer comes all the same, or one line says why not."""
     cache = place / "cache"
     cache.mkdir(exist_ok=True)
-    words = ["complete", "demo", "--top", "3", "--relation", "borders"]
+    words = ["complete", "demo", "--top", "3", "--relations", "borders"]
     try:
         with mounted(cache, ["-o", LARGE]):
             (cache / "filler").write_bytes(b"x" * free(cache))
