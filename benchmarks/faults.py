@@ -166,5 +166,5 @@ def described() -> str:
     return f"{date.today()}, {cpu_name()}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+if __name__ == "__main__" and main():
+    sys.exit(1)

@@ -46,7 +46,16 @@ MORE = {
     ("python", "benchmarks/train_queries.py"): ["--steps", "1", "--minutes", "0.2"],
     ("python", "benchmarks/completion_precision.py"): ["--seconds", "0.5"],
     ("python", "benchmarks/time_by_size.py"): ["--sizes", "500", "--queries", "1"],
-    ("python", "benchmarks/faults.py"): ["--part", "native", "--only", "native: ids", "--record", "faults.jsonl"],
+    ("python", "benchmarks/faults.py"): [
+        "--part",
+        "native",
+        "--only",
+        "native: ids",
+        "--record",
+        "faults.jsonl",
+        "--lanes",
+        "1",
+    ],
     ("python", "benchmarks/explanations.py"): ["--facts", "1", "--draws", "1"],
 }
 
