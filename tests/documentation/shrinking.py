@@ -47,14 +47,8 @@ MORE = {
     ("python", "benchmarks/completion_precision.py"): ["--seconds", "0.5"],
     ("python", "benchmarks/time_by_size.py"): ["--sizes", "500", "--queries", "1"],
     ("python", "benchmarks/faults.py"): [
-        "--part",
-        "native",
-        "--only",
+        *"--part native --record faults.jsonl --lanes 1 --only".split(),
         "native: ids",
-        "--record",
-        "faults.jsonl",
-        "--lanes",
-        "1",
     ],
     ("python", "benchmarks/explanations.py"): ["--facts", "1", "--draws", "1"],
 }
