@@ -317,3 +317,20 @@ def test_a_full_disk_that_polars_tells_of_says_what_to_do(tmp_path: Path) -> Non
         raise pl.exceptions.ComputeError(told)
     with pytest.raises(DataError, match=r"can't write .*: something else"), disk_errors(tmp_path / "chunk.parquet"):
         raise pl.exceptions.ComputeError("something else")
+
+
+def test_a_store_of_many_relations_keeps_as_many_meetings_as_memory_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gamma_kg.graph.relation_meetings.MOST_MEETINGS", 2_000)
+    monkeypatch.setattr("gamma_kg.graph.relation_graph.BAND_EDGES", 700)
+    rng = np.random.default_rng(3)
+    triples = rng.integers(0, [40, 60, 40], size=(900, 3))
+    kg = KnowledgeGraph(triples, [f"e{i}" for i in range(40)], [f"r{i}" for i in range(60)])
+    kg.save(tmp_path / "g.gamma")
+    stored = KnowledgeGraph.open(tmp_path / "g.gamma")
+    for kind in KINDS:
+        mine, theirs = kg.relation_graph_as(kind), stored.relation_graph_as(kind)
+        for name in ("node_ptr", "group_type", "group_ptr", "neighbour", "inverse"):
+            assert getattr(mine, name).equal(getattr(theirs, name)), (kind, name)
+    assert kg.relation_graph.num_edges < 4 * 120**2 / 2, "nearly all of them meet"
