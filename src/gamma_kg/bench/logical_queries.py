@@ -54,11 +54,11 @@ def run_query_bench(
     return {"seconds": seconds, "values": values}
 
 
-def queries_of(name: str, data_dir: Path | None) -> tuple[KnowledgeGraph, list[Formula]]:
-    """A batch of queries of three steps on a benchmark."""
+def queries_of(name: str, data_dir: Path | None, count: int = BATCH) -> tuple[KnowledgeGraph, list[Formula]]:
+    """Queries of three steps on a benchmark, a batch if not told how many."""
     split = load_benchmark(name, data_dir).split("test")
     facts = Facts(split.graph, split.known, split.num_entities, split.num_relations)
-    queries = sample_queries(facts, BATCH, shapes=(SHAPE,), seed=0)
+    queries = sample_queries(facts, count, shapes=(SHAPE,), seed=0)
     return graph_of(split), [query.formula for query in queries]
 
 

@@ -50,9 +50,9 @@ Sums = Callable[[Columns, Tensor, Tensor], Tensor]
 class TorchSteps(Projector):
     """Projects with a model of one branch and no attention; degree = sigmoid(score). No `sums`: by our engine."""
 
-    def __init__(self, model: GammaModel, kg: KnowledgeGraph, sums: Sums | None = None) -> None:
+    def __init__(self, model: GammaModel, kg: KnowledgeGraph, sums: Sums | None = None, batch: int = BATCH) -> None:
         super().__init__(kg)
-        self._model, self._sums = model, sums
+        self._model, self._sums, self._batch = model, sums, batch
         self._relation_graph = kg.relation_graph_as(model.config.relation_graph)
         self._columns = {edges: _columns(edges) for edges in (kg.edges, self._relation_graph)}
 
@@ -64,7 +64,7 @@ class TorchSteps(Projector):
                 weight_N.copy_(operand)
             else:
                 weight_N[operand] = 1
-        parts = zip(weight_BN.split(BATCH), torch.tensor(relations).split(BATCH), strict=True)
+        parts = zip(weight_BN.split(self._batch), torch.tensor(relations).split(self._batch), strict=True)
         return torch.cat([self._projected(weight, relation) for weight, relation in parts])
 
     def _projected(self, weight_BN: Tensor, relation_B: Tensor) -> Tensor:
