@@ -76,21 +76,21 @@ class Choice:
             is_strict=max_per_relation is not None,
         )
 
-    def about(self, kg: KnowledgeGraph, queries: IntArray) -> IntArray:
+    def about(self, kg: KnowledgeGraph, queries: IntArray, *, by_rules: bool) -> IntArray:
         """The queries that start at a thing that is asked about; blank nodes never are."""
         if self.entities is not None:
             queries = queries[np.isin(queries[:, 0], sorted(self.entities))]
         rules = rules_of(kg)
         if not isinstance(rules, Rules):
             return queries
-        if not self.are_named:  # which property is under which is for whoever designs a vocabulary
+        if by_rules and not self.are_named:  # which property is under which is for whoever designs a vocabulary
             about_properties = [r for r in self.relations if rules.axioms.sorts.between_properties(r)]
             queries = queries[~np.isin(direct_of(queries[:, 1], kg.num_relations), about_properties)]
         if self.type_ is not None:
             queries = queries[rules.axioms.members(self.type_)[queries[:, 0]]]
         if rules.axioms.is_blank is not None:
             queries = queries[~rules.axioms.is_blank[queries[:, 0]]]
-        return queries[~_out_of_place(rules, queries)]
+        return queries[~_out_of_place(rules, queries)] if by_rules else queries
 
     def bound(self, relation: int) -> float:
         return self.least_of.get(relation, self.least)

@@ -108,7 +108,7 @@ def complete(
         max_per_relation=max_per_relation,
     )
     started, pace = time.monotonic(), Pace(BLOCK_QUERIES, budget_seconds)
-    queries = promising_queries(kg, choice)
+    queries = promising_queries(kg, choice, rules=rules)
     how = AnswerOptions(rules=rules, memory=memory, local=local)
     record = Journal(journal, run_fingerprint(model, kg, how, **choice.record()))
     found: list[Found] = [tuple(fact) for block in record.blocks for fact in block["facts"]]
@@ -143,11 +143,12 @@ def complete(
     return Completion(facts, asked, len(queries), time.monotonic() - started, was_interrupted)
 
 
-def promising_queries(kg: KnowledgeGraph, choice: Choice) -> NDArray[np.int64]:
-    """The queries (source, relation id) that a completion asks, most promising first, [n, 2]."""
+def promising_queries(kg: KnowledgeGraph, choice: Choice, *, rules: bool = True) -> NDArray[np.int64]:
+    """The queries (source, relation id) that a completion asks, most promising first, [n, 2]; without rules also those
+    that no answer fits."""
     relations = np.array(choice.relations, dtype=np.int64)
     among = None if choice.entities is None else np.array(sorted(choice.entities), dtype=np.int64)
-    return choice.about(kg, choose_queries(kg, rules_of(kg).slots, relations, among))
+    return choice.about(kg, choose_queries(kg, rules_of(kg).slots, relations, among), by_rules=rules)
 
 
 def listed(kg: KnowledgeGraph, choice: Choice, found: Sequence[Found], *, rules: bool) -> list[Fact]:

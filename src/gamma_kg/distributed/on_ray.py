@@ -85,7 +85,7 @@ def complete_on_ray(
     started = time.monotonic()
     parts, kg = Parts(out), batch.kg
     choice = Choice.of(kg, **wanted)
-    queries = promising_queries(kg, choice)
+    queries = promising_queries(kg, choice, rules=batch.how.rules)
     told = {**choice.record(), "block_queries": block_queries}
     with parts.writing(run_fingerprint(batch.predictor, kg, batch.how, **told)):
         blocks = {
