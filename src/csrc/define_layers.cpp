@@ -5,32 +5,58 @@ namespace gamma_kg {
 
 namespace {
 
-// Relation tables, weight, bias, norm weight and norm bias of a layer.
+// Weight, bias, norm weight and norm bias of a layer, then its relation tables: one [R, D] after the other, each where it was
+// made, or all of them [U, R, D].
 template <class T>
 using LayerArrays = std::vector<Array<const T>>;
+
+constexpr size_t kFirstTable = 4;
+
+template <class T>
+int64_t num_tables(const LayerArrays<T>& layer) {
+    const bool side_by_side = layer.size() == kFirstTable + 1 && layer[kFirstTable].ndim() == 3;
+    return side_by_side ? int64_t(layer[kFirstTable].shape(0)) : int64_t(layer.size()) - int64_t(kFirstTable);
+}
 
 // The layers as kernels take them: what a thread reads again and again is packed.
 template <class T>
 struct PackedLayers {
     std::vector<T> packed;
+    std::vector<const T*> tables;
     std::vector<LayerWeights<T>> layers;
 
-    PackedLayers(const Graph& graph, int64_t tables, int64_t channels, const std::vector<LayerArrays<T>>& arrays,
+    PackedLayers(const Graph& graph, int64_t channels, const std::vector<LayerArrays<T>>& arrays,
                  const std::vector<double>& eps) {
         if (arrays.empty() || arrays.size() != eps.size()) throw nb::value_error("a number eps for each of at least one layer");
         const int64_t width = kernels<T>().padded(channels), one = (2 * channels + 1) * width;
         packed.resize(arrays.size() * one);
+        const int64_t count = num_tables(arrays[0]);
+        tables.reserve(arrays.size() * size_t(std::max<int64_t>(count, 0)));  // layers point into it
         for (size_t i = 0; i < arrays.size(); ++i) {
             const LayerArrays<T>& layer = arrays[i];
-            if (layer.size() != 5) throw nb::value_error("five arrays make a layer");
-            want(layer[0], "relation tables", {tables, graph.num_types, channels});
-            want(layer[1], "weight", {channels, 2 * channels});
-            want(layer[2], "bias", {channels});
-            want(layer[3], "norm weight", {channels});
-            want(layer[4], "norm bias", {channels});
+            if (layer.size() <= kFirstTable) throw nb::value_error("four arrays and a relation table make a layer");
+            want(layer[0], "weight", {channels, 2 * channels});
+            want(layer[1], "bias", {channels});
+            want(layer[2], "norm weight", {channels});
+            want(layer[3], "norm bias", {channels});
+            add_tables(layer, count, graph.num_types, channels);
             T *weight = packed.data() + i * one, *bias = weight + 2 * channels * width;
-            kernels<T>().pack_layer(layer[1].data(), layer[2].data(), channels, weight, bias);
-            layers.push_back({layer[0].data(), weight, bias, layer[3].data(), layer[4].data(), T(eps[i])});
+            kernels<T>().pack_layer(layer[0].data(), layer[1].data(), channels, weight, bias);
+            layers.push_back({tables.data() + i * size_t(count), weight, bias, layer[2].data(), layer[3].data(), T(eps[i])});
+        }
+    }
+
+    // As many as the first layer has: queries name them by one number for all layers.
+    void add_tables(const LayerArrays<T>& layer, int64_t count, int64_t types, int64_t channels) {
+        if (layer.size() == kFirstTable + 1 && layer[kFirstTable].ndim() == 3) {
+            want(layer[kFirstTable], "relation tables", {count, types, channels});
+            for (int64_t u = 0; u < count; ++u) tables.push_back(layer[kFirstTable].data() + u * types * channels);
+            return;
+        }
+        if (num_tables(layer) != count) throw nb::value_error("every layer must have as many relation tables as the first");
+        for (size_t u = kFirstTable; u < layer.size(); ++u) {
+            want(layer[u], "relation table", {types, channels});
+            tables.push_back(layer[u].data());
         }
     }
 };
@@ -71,8 +97,7 @@ void layers(const Graph& graph, int algebra, Array<const T> x, Ids which, Ids st
         want(saved[1], "normalised values", {queries, nodes, channels});
         want(saved[2], "scales", {queries, nodes});
     }
-    const int64_t tables = arrays[0].empty() ? 0 : int64_t(arrays[0][0].shape(0));
-    const PackedLayers<T> packed(graph, tables, channels, arrays, eps);
+    const PackedLayers<T> packed(graph, channels, arrays, eps);
     nb::gil_scoped_release release;
     const int64_t parts = forward_parts(graph, channels), stride = nodes * channels;
     const int64_t few = saved.empty() ? few_queries(2 * stride * int64_t(sizeof(T)), queries, threads) : queries;
@@ -127,8 +152,7 @@ bool neighbourhoods(const Graph& graph, int algebra, Ids offset, Ids which, Ids 
     if (which.is_valid()) want(which, "which", {queries});
     want(out, "result", {graph.num_nodes, channels});
     const Starts<T> starts = starts_of<T>(queries, start_offset, start_node, start_weight);
-    const int64_t tables = arrays.empty() || arrays[0].empty() ? 0 : int64_t(arrays[0][0].shape(0));
-    const PackedLayers<T> packed(graph, tables, channels, arrays, eps);
+    const PackedLayers<T> packed(graph, channels, arrays, eps);
     nb::gil_scoped_release release;
     int64_t most_nodes = 0, most_groups = 0, most_edges = 0, most_starts = 0;
     for (int64_t b = 0; b < queries; ++b) {

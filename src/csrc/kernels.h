@@ -54,9 +54,9 @@ struct Starts {
 // What is learned in a layer.
 template <class T>
 struct LayerWeights {
-    const T* relation;  // [U, R, D]
-    const T* packed;    // the half of W for x, then the half for agg; see linear.inl
-    const T* bias;      // padded
+    const T* const* relation;  // [U]: tables [R, D], each where it was made
+    const T* packed;           // the half of W for x, then the half for agg; see linear.inl
+    const T* bias;             // padded
     const T* norm_weight;
     const T* norm_bias;
     T eps;

@@ -25,7 +25,7 @@ struct Scratch {
 // The relation table of query b.
 template <class T>
 GAMMA_INLINE const T* table_of(const LayerArgs<T>& args, int64_t b) {
-    return args.layer.relation + (args.which ? args.which[b] : 0) * args.graph.num_types * args.channels;
+    return args.layer.relation[args.which ? args.which[b] : 0];
 }
 
 // The rest of the layer for `count` <= kBlock rows with states x_rows[i] and aggregates agg_rows[i].

@@ -69,13 +69,12 @@ static void all_layers(const NeighbourhoodArgs<T>& args, int64_t b, const Neighb
     if (!args.sound[b]) return;
     const int64_t first_start = args.starts.offset[b], channels = args.channels;
     const int64_t starts[2] = {0, args.starts.offset[b + 1] - first_start};
-    const int64_t table = (args.which ? args.which[b] : 0) * graph.num_types * channels;
     const Cut begin{0, 0, 0}, end{graph.num_nodes, graph.node_ptr[graph.num_nodes], num_edges(graph)};
     clear(own.noted.touched, graph.num_nodes);
     const T* x = nullptr;
     for (int64_t step = 0; step < args.num_layers; ++step) {
         LayerWeights<T> layer = args.layers[step];
-        layer.relation += table;
+        layer.relation += args.which ? args.which[b] : 0;
         T* const out = step + 1 < args.num_layers ? own.states[step % 2] : args.out + args.offset[b] * channels;
         const LayerArgs<T> one{graph,
                                args.algebra,

@@ -117,3 +117,6 @@ def test_neighbourhoods(isa: str, algebra: str, D: int, dtype: torch.dtype) -> N
     stack = LayerStack([layer.weights() for layer in layers], tables, torch.tensor([0, 1, 1, 0, 1]))
     found, wanted = (backend.union_layers(UNION, OFFSET, starts, boundary, stack) for backend in both_backends())
     assert_alike(found, wanted)
+    apart = stack._replace(tables=[list(table) for table in tables])  # each relation's where it was made
+    native, plain = (backend.union_layers(UNION, OFFSET, starts, boundary, apart) for backend in both_backends())
+    assert torch.equal(native, found) and torch.equal(plain, wanted)

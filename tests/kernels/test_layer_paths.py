@@ -121,6 +121,21 @@ def test_queries_with_one_relation_share_its_table() -> None:
     assert torch.equal(shared, case.fused(case.x, case.relation[which], torch.arange(5)))
 
 
+@torch.no_grad()
+def test_relation_tables_may_lie_anywhere() -> None:
+    case, which = Case(GRAPHS["ordinary"], (5, 2, 64), "complex", torch.float64), torch.tensor([1, 0, 0, 1, 1])
+    wanted = case.fused(case.x, case.relation, which)
+    apart = [table.clone() for table in case.relation]
+    job = LayerJob(apart, case.weights, torch.empty_like(case.x))
+    assert torch.equal(layers_forward(case.edges, case.x, [job], which, case.starts, case.boundary), wanted)
+    fewer = job._replace(tables=apart[:1], out_BND=torch.empty_like(case.x))
+    with pytest.raises(ValueError, match="as many relation tables as the first"):
+        layers_forward(case.edges, case.x, [job, fewer], which, case.starts, case.boundary)
+    other = job._replace(tables=[apart[0], apart[1][1:].contiguous()])
+    with pytest.raises(ValueError, match="relation table: wanted"):
+        layers_forward(case.edges, case.x, [other], which, case.starts, case.boundary)
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 @pytest.mark.parametrize("begins", ["initial states", "given states"])
 @torch.no_grad()
@@ -213,7 +228,7 @@ def test_layers_refuse_tensors_of_another_shape_or_type() -> None:
     which, out = torch.arange(2), torch.empty_like(case.x)
     good = LayerJob(case.relation, case.weights, out)
     bad = [
-        ("relation tables", good._replace(table_URD=case.relation[:, 1:])),
+        ("relation tables", good._replace(tables=case.relation[:, 1:])),
         ("norm bias", good._replace(weights=case.weights._replace(norm_bias=case.weights.norm_bias.double()))),
         ("result", LayerJob(case.relation, case.weights, out[:, :-1])),
         ("must be dense", LayerJob(case.relation, case.weights, out.mT.contiguous().mT)),

@@ -19,7 +19,7 @@ from gamma_kg.graph.edges import EdgeGroups, Edges
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.kernels.first import first_layer
-from gamma_kg.kernels.parameters import LayerStack, LayerWeights, ScoreWeights
+from gamma_kg.kernels.parameters import LayerStack, LayerWeights, ScoreWeights, side_by_side
 from gamma_kg.kernels.prepared import PreparedEdges
 from gamma_kg.kernels.reference import layer_reference, propagate_reference
 from gamma_kg.kernels.score import score_reference
@@ -83,7 +83,8 @@ class Backend:
     def layers(self, edges: EdgeGroups, starts: Starts, boundary_BD: Tensor, stack: LayerStack) -> Tensor:
         """States after all layers, (B, N, D), beginning with the boundary; no gradients."""
         x_BND: Tensor | None = None
-        for weights, table_URW in zip(stack.layers, stack.tables, strict=True):
+        for weights, tables in zip(stack.layers, stack.tables, strict=True):
+            table_URW = side_by_side(tables)
             relation_BRW = table_URW if stack.which_B is None else table_URW[stack.which_B]
             x_BND = self.layer(edges, x_BND, relation_BRW, starts, boundary_BD, weights)
         return starts.spread(edges.num_nodes, boundary_BD) if x_BND is None else x_BND

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
+
+# The relation vectors of one layer for U relations that were asked about: (U, R, W), or U times (R, W), each where it
+# was made. A batch of small queries would spend a tenth of its time on copying them side by side.
+RelationTables = Tensor | Sequence[Tensor]
+
+
+def side_by_side(tables: RelationTables) -> Tensor:
+    """All of them as one tensor, (U, R, W)."""
+    return tables if isinstance(tables, Tensor) else torch.stack(list(tables))
 
 
 class LayerWeights(NamedTuple):
@@ -28,7 +38,7 @@ class LayerStack(NamedTuple):
     """All layers of an encoder, and which relation vectors each query goes through them with."""
 
     layers: Sequence[LayerWeights]
-    tables: Sequence[Tensor]  # of each layer, (U, R, W)
+    tables: Sequence[RelationTables]  # of each layer
     which_B: Tensor | None  # the table of each query; without it all use the first
 
     def of_queries(self, part: slice) -> LayerStack:

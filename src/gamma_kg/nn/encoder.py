@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from gamma_kg.graph.edges import EdgeGroups
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
-from gamma_kg.kernels.parameters import LayerStack
+from gamma_kg.kernels.parameters import LayerStack, RelationTables
 from gamma_kg.nn.layer import RelationalLayer
 
 
@@ -31,7 +31,7 @@ class Encoder(nn.Module):
         boundary_BD: Tensor,
         relation_URD: Tensor | None = None,
         which_B: Tensor | None = None,
-        tables: Sequence[Tensor] | None = None,
+        tables: Sequence[RelationTables] | None = None,
     ) -> Tensor:
         """The last layer's states, (B, N, D).
 
@@ -62,7 +62,7 @@ class Encoder(nn.Module):
         boundary_BD: Tensor,
         relation_URD: Tensor | None = None,
         which_B: Tensor | None = None,
-        tables: Sequence[Tensor] | None = None,
+        tables: Sequence[RelationTables] | None = None,
     ) -> Tensor:
         """The same for B small graphs side by side as one, query b having the nodes offset[b] : offset[b + 1]: (N, D).
 
@@ -76,7 +76,7 @@ class Encoder(nn.Module):
         return [layer.relation_table(relation_URD) for layer in self._layers()]
 
     def _stack(
-        self, relation_URD: Tensor | None, which_B: Tensor | None, tables: Sequence[Tensor] | None
+        self, relation_URD: Tensor | None, which_B: Tensor | None, tables: Sequence[RelationTables] | None
     ) -> LayerStack:
         made = self.tables(relation_URD) if tables is None else tables
         return LayerStack([layer.weights() for layer in self._layers()], made, which_B)

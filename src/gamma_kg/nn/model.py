@@ -13,6 +13,7 @@ from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.algebra import ALGEBRAS
+from gamma_kg.kernels.parameters import RelationTables
 from gamma_kg.kernels.score import part_of_branch
 from gamma_kg.kernels.union import part_of_union, ranges, starts_in
 from gamma_kg.nn.config import GammaConfig
@@ -32,9 +33,8 @@ class RelationStates(NamedTuple):
 
     state_URQ: Tensor
     which_B: Tensor
-    # What the layers of each branch make of the states, (U, R, W): given where it was made before, and for use without
-    # gradients only.
-    tables: Sequence[Sequence[Tensor]] | None = None
+    # What the layers of each branch make of the states: given where it was made before, and for use without gradients.
+    tables: Sequence[Sequence[RelationTables]] | None = None
 
     def of_branch(self, k: int, dim: int) -> BranchRelations:
         """What branch k knows of the relations."""
@@ -51,7 +51,7 @@ class BranchRelations(NamedTuple):
 
     state_URD: Tensor
     which_B: Tensor
-    tables: Sequence[Tensor] | None  # of each layer
+    tables: Sequence[RelationTables] | None  # of each layer
 
 
 class GammaModel(nn.Module):

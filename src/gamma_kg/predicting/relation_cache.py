@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.kernels import backend_of
+from gamma_kg.kernels.parameters import RelationTables
 from gamma_kg.nn.model import GammaModel, RelationStates
 
 # State tensors (N·D) alive at once while the last branch runs: its input, aggregate, two products and the output;
@@ -43,9 +44,9 @@ class RelationCache:
 
     def states(
         self, model: GammaModel, kg: KnowledgeGraph, relation_U: Tensor, max_bytes: int
-    ) -> tuple[Tensor, list[list[Tensor]] | None]:
+    ) -> tuple[Tensor, Sequence[Sequence[RelationTables]] | None]:
         """States of all relations as seen from each of `relation_U`, (U, R, Q), and what `relation_tables` makes of
-        them, (U, R, W) for each branch and layer: a small query would take a fifth of its time for that alone."""
+        them for each branch and layer: a small query would take a fifth of its time for that alone."""
         with self._lock:
             found = self._states(model, kg, relation_U, max_bytes)
         if len(found) == 1:
@@ -53,10 +54,11 @@ class RelationCache:
         tables = [kept.tables for kept in found if kept.tables is not None]
         if len(tables) < len(found):
             return torch.cat([kept.state_1RQ for kept in found]), None
-        joined = [
-            [torch.cat(layer) for layer in zip(*of_branch, strict=True)] for of_branch in zip(*tables, strict=True)
+        each = [
+            [[table_1RW[0] for table_1RW in layer] for layer in zip(*of_branch, strict=True)]
+            for of_branch in zip(*tables, strict=True)
         ]
-        return torch.cat([kept.state_1RQ for kept in found]), joined
+        return torch.cat([kept.state_1RQ for kept in found]), each
 
     def _states(self, model: GammaModel, kg: KnowledgeGraph, relation_U: Tensor, max_bytes: int) -> list[_Kept]:
         weights = weights_version(model)

@@ -111,7 +111,8 @@ class NativeBackend(Backend):
     def _takes_all(self, states: Tensor, stack: LayerStack) -> bool:
         if not stack.layers or torch.is_grad_enabled():
             return False
-        return all(self._takes(states, *layer) for layer in zip(stack.tables, stack.layers, strict=True))
+        firsts = [tables[0] for tables in stack.tables]
+        return all(self._takes(states, *layer) for layer in zip(firsts, stack.layers, strict=True))
 
     def _takes(self, states: Tensor, relation: Tensor, weights: LayerWeights) -> bool:
         return (

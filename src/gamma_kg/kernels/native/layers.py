@@ -19,7 +19,7 @@ from gamma_kg.kernels.native.checked import checked_ids, checked_offsets, checke
 from gamma_kg.kernels.native.edge_arrays import graph_of
 from gamma_kg.kernels.native.loading import loaded
 from gamma_kg.kernels.native.propagation import ALGEBRA_IDS, require_channels
-from gamma_kg.kernels.parameters import LayerStack, LayerWeights
+from gamma_kg.kernels.parameters import LayerStack, LayerWeights, RelationTables
 from gamma_kg.machine import meanwhile
 from gamma_kg.machine.threads import engine_threads
 
@@ -27,7 +27,7 @@ from gamma_kg.machine.threads import engine_threads
 class LayerJob(NamedTuple):
     """One layer of several: its relation vectors, its other parameters, and where its states go."""
 
-    table_URD: Tensor
+    tables: RelationTables
     weights: LayerWeights
     out_BND: Tensor
 
@@ -65,11 +65,11 @@ def layers_forward(
         if read is not None and read.ctypes.data == written.ctypes.data:
             raise ValueError("a layer can't write its result over its states: neighbours are still to be read")
         read = written
-    which = None if which_B is None else checked_ids("which", which_B, B, len(jobs[0].table_URD))
+    which = None if which_B is None else checked_ids("which", which_B, B, len(jobs[0].tables))
     meanwhile.run()
     loaded().layers(
         graph_of(edges), ALGEBRA_IDS[algebra], states, which, *checked_starts(starts, B, edges.num_nodes, dtype),
-        array("boundary", boundary_BD, dtype), [_arrays(job.table_URD, job.weights, dtype) for job in jobs],
+        array("boundary", boundary_BD, dtype), [_arrays(job.tables, job.weights, dtype) for job in jobs],
         [job.weights.eps for job in jobs], results, [result("saved", tensor, dtype) for tensor in saved or ()],
         engine_threads(),
     )  # fmt: skip
@@ -104,9 +104,10 @@ def neighbourhoods_forward(
     return out_ND
 
 
-def _arrays(table_URD: Tensor, weights: LayerWeights, dtype: torch.dtype) -> list[AnyArray]:
-    tensors = table_URD, *weights[:4]
-    return [array(name, tensor, dtype) for name, tensor in zip(_NAMES, tensors, strict=True)]
+def _arrays(tables: RelationTables, weights: LayerWeights, dtype: torch.dtype) -> list[AnyArray]:
+    learned = [array(name, tensor, dtype) for name, tensor in zip(_NAMES, weights[:4], strict=True)]
+    each = [tables] if isinstance(tables, Tensor) else tables
+    return learned + [array("relation tables", table, dtype) for table in each]
 
 
-_NAMES = ("relation tables", "weight", "bias", "norm weight", "norm bias")
+_NAMES = ("weight", "bias", "norm weight", "norm bias")

@@ -186,7 +186,7 @@ document.querySelectorAll("[data-job][data-state=waiting], [data-job][data-state
 document.querySelectorAll("form.verdict").forEach(decide);
 showWaiting();
 // Of a picture that is wider than the window the middle is what one came for.
-document.querySelectorAll(".picture").forEach((one) => { one.scrollLeft = (one.scrollWidth - one.clientWidth) / 2; });
+document.querySelectorAll(".picture:not(.shrinks)").forEach((one) => { one.scrollLeft = (one.scrollWidth - one.clientWidth) / 2; });
 document.querySelector("[data-theme-button]").addEventListener("click", switchTheme);
 document.addEventListener("keydown", (event) => {
   const field = document.getElementById("find");
