@@ -188,7 +188,7 @@ def lanes(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Beside, ModelThread
 
 async def at_once(threads: ModelThreads, items: Sequence[Any]) -> list[asyncio.Task[Any]]:
     """Questions of which none is taken before all of them wait."""
-    with threads._condition:
+    with threads._lock:
         tasks = [asyncio.create_task(threads.ask("a", item)) for item in items]
         await asyncio.sleep(0)
     return tasks

@@ -12,6 +12,7 @@ Answers are written to their callers, and new questions read, while the engine c
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
@@ -23,6 +24,9 @@ from gamma_kg.errors import GammaError
 from gamma_kg.machine import meanwhile
 from gamma_kg.machine.threads import engine_threads, limited_threads
 from gamma_kg.serve.turn import Turn
+
+# How much of a crowd is still expected after each batch in which it did not come.
+FORGETS = 0.75
 
 
 class QueueFullError(GammaError):
@@ -67,14 +71,17 @@ class ModelThreads:
         self._answer, self._turn = answer, turn
         self._size, self._wait_seconds, self._queue = size, wait_seconds, queue
         self._waiting: deque[_Waiting] = deque()
-        self._condition = threading.Condition()
+        self._lock = threading.RLock()
+        self._wakes = [threading.Condition(self._lock) for _ in range(lanes)]
         self._is_stopping = False
         self._lanes = self._idle = lanes
         self._computed = 0  # questions that are being answered
-        self._together = 0  # the same, when the last of them was taken
+        self._crowd = 0.0  # the same with those who wait, of late
         self.batches, self.questions = 0, 0
-        names = ["gamma-model"] if lanes == 1 else [f"gamma-model-{lane}" for lane in range(lanes)]
-        self._threads = [threading.Thread(target=self._run, name=name, daemon=True) for name in names]
+        self._threads = [
+            threading.Thread(target=self._run, args=(lane,), name=f"gamma-model-{lane}", daemon=True)
+            for lane in range(lanes)
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -92,26 +99,29 @@ class ModelThreads:
 
     def stop(self) -> None:
         """Finishes what waits, then ends the threads."""
-        with self._condition:
+        with self._lock:
             self._is_stopping = True
-            self._condition.notify_all()
+            for wake in self._wakes:
+                wake.notify()
         for thread in self._threads:
             thread.join()
 
     async def _put(self, key: Hashable | None, item: Any) -> Any:
         loop = asyncio.get_running_loop()
         waiting = _Waiting(key, item, loop, loop.create_future())
-        with self._condition:
+        with self._lock:
             if self._is_stopping:
                 raise StoppingError("the server is ending; ask again when it is back")
             if len(self._waiting) >= self._queue:
                 raise QueueFullError(f"{self._queue} questions wait already; ask again in a moment")
             self._waiting.append(waiting)
-            self._condition.notify_all()
+            for lane, wake in enumerate(self._wakes):
+                if self._wants(lane):  # a thread that wakes for nothing takes its turn in Python all the same
+                    wake.notify()
         return await waiting.future
 
-    def _run(self) -> None:
-        while batch := self._next():
+    def _run(self, lane: int) -> None:
+        while batch := self._next(lane):
             if batch.key is None or self._turn.must_wait(shared=batch.is_shared):
                 meanwhile.run()  # when it will come to the engine is not known
             outcomes: Sequence[Any]
@@ -119,7 +129,7 @@ class ModelThreads:
                 outcomes = self._outcomes(batch)
             except Exception as error:
                 outcomes = [error] * len(batch.waiting)
-            with self._condition:
+            with self._lock:
                 self._idle += 1
                 self._computed -= len(batch.waiting)
             meanwhile.run()  # where nothing was computed by the engine
@@ -132,23 +142,27 @@ class ModelThreads:
                 return [batch.waiting[0].item()]
             return self._answer(batch.key, [waiting.item for waiting in batch.waiting])
 
-    def _next(self) -> _Batch | None:
+    def _next(self, lane: int) -> _Batch | None:
         """The oldest that waits, with all that can be answered with it; None at the end."""
         while True:
-            with self._condition:
+            with self._lock:
                 if batch := self._take():
                     return batch
             meanwhile.run()  # nobody waits for the engine, so the last answers wait for nothing
-            with self._condition:
-                self._condition.wait_for(lambda: self._waiting or self._is_stopping)
+            with self._lock:
+                self._wakes[lane].wait_for(lambda: self._is_stopping or self._wants(lane))
                 if not self._waiting:
                     return None
-                if self._waiting[0].key is not None and self._together > 1:
-                    self._condition.wait_for(self._has_company, timeout=self._wait_seconds)
+                if self._waiting[0].key is not None and self._crowd >= 2:
+                    self._wakes[lane].wait_for(self._has_company, timeout=self._wait_seconds)
+
+    def _wants(self, lane: int) -> bool:
+        """Whether there is something for a lane: one question alone always goes to the first, whose engine is warm."""
+        return len(self._waiting) > (1 if lane and not self._computed else 0)
 
     def _has_company(self) -> bool:
         """Whether as many wait as a lane's share of those who asked a moment ago."""
-        return self._is_stopping or len(self._waiting) >= min(self._size, -(-self._together // self._lanes))
+        return self._is_stopping or len(self._waiting) >= min(self._size, math.ceil(self._crowd / self._lanes))
 
     def _take(self) -> _Batch | None:
         waiting = [one for one in self._waiting if not one.future.cancelled()]  # else its caller went away
@@ -164,7 +178,8 @@ class ModelThreads:
         self._waiting = deque(one for one in waiting if id(one) not in taken)
         self._idle -= 1
         self._computed += len(batch)
-        self._together = 0 if key is None else self._computed
+        if key is not None:
+            self._crowd = max(self._computed + len(self._waiting), FORGETS * self._crowd)
         self.batches += 1
         self.questions += len(batch)
         return _Batch(batch, is_shared)
