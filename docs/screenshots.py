@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "how-to" / "serve"
@@ -34,7 +36,11 @@ def main() -> None:
 
     FOLDER.mkdir(exist_ok=True)
     words = [sys.executable, "-m", "gamma_kg", "serve", "demo", "--port", "0", "--log-level", "warning"]
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
+    # An empty cache: probabilities that someone fitted on this machine would show.
+    with (
+        tempfile.TemporaryDirectory() as cache,
+        subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**os.environ, "GAMMA_CACHE": cache}) as server,
+    ):
         assert server.stderr is not None
         found = re.search(r"http://\S+", server.stderr.readline())
         assert found is not None, server.stderr.read()
