@@ -70,3 +70,17 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path, family: KnowledgeGraph,
     together = complete_on_ray(batch, tmp_path / "facts", workers=2, block_queries=4, top=1000)
     alone = complete(small_gamma, kg, top=1000, memory="200MB")
     assert together.facts == alone.facts and len(alone.facts) > 0
+
+
+def test_a_ray_that_does_not_start_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    from gamma_kg import DataError
+    from gamma_kg.distributed.on_ray import _connected
+
+    def too_busy(**how: object) -> None:
+        raise Exception("The current node timed out during startup.\nmore")
+
+    monkeypatch.setattr(ray, "init", too_busy)
+    with pytest.raises(DataError, match=r"did not start: .*during startup\.; try again"), _connected("local", 2):
+        pass

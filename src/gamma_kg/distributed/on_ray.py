@@ -194,7 +194,7 @@ def _ray_data(address: str, workers: int | None) -> Iterator[tuple[Any, int]]:
     try:
         if not was_there:
             where: dict[str, Any] = {"num_cpus": num_local} if address == LOCAL else {"address": address}
-            ray.init(**where, include_dashboard=None if address != LOCAL else False, logging_level=logging.ERROR)
+            _start(ray, include_dashboard=None if address != LOCAL else False, logging_level=logging.ERROR, **where)
         ray.data.DataContext.get_current().enable_progress_bars = False
         yield ray.data, workers or int(ray.cluster_resources().get("CPU", num_local))
     except ConnectionError as error:
@@ -202,3 +202,12 @@ def _ray_data(address: str, workers: int | None) -> Iterator[tuple[Any, int]]:
     finally:
         if not was_there:
             ray.shutdown()
+
+
+def _start(ray: Any, **how: Any) -> None:
+    try:
+        ray.init(**how)
+    except ConnectionError:
+        raise
+    except Exception as error:  # a machine that is too busy is told in an exception without a kind of its own
+        raise DataError(f"Ray did not start: {str(error).splitlines()[0]}; try again, or without --ray") from error
