@@ -29,6 +29,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from campaign.careless import careless, careless_names
+from campaign.disks import full_disk, full_names, read_only, read_only_names
 from campaign.hostile import hostile_input, hostile_names
 from campaign.killing import killed_anywhere, killed_names
 from campaign.lanes import Lanes, add_to_record, read_record, run_one_after_another, units
@@ -37,7 +38,7 @@ from campaign.load import full_queue, load_names
 from campaign.native import native_code, native_names
 from campaign.processes import process_names, threads_and_processes
 from campaign.readers import damaged_files, reader_names
-from campaign.sharing import full_disk, full_names, read_only, read_only_names, shared_names, two_at_once
+from campaign.sharing import shared_names, two_at_once
 from campaign.supply import supply, supply_names
 from campaign.surroundings import surroundings, surroundings_names
 

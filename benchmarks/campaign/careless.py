@@ -14,13 +14,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from campaign.jobs import GAMMA, JOBS, MODEL, Job, environment, half_files, orphans, prepare
+from campaign.disks import LARGE, free, mounted
+from campaign.jobs import GAMMA, JOBS, MODEL, Job, calm, environment, half_files, orphans, prepare
 from campaign.killing import commands, different
 from campaign.lines import Effort, Line
 from campaign.odd_files import TEXT, odd_files
 from campaign.odd_places import ASKING, forbidden, odd_places
 from campaign.refusing import ends_well, runs_well
-from campaign.sharing import LARGE, calm, free, mounted
 from campaign.surroundings import FAKETIME
 from campaign.zygote import Zygote
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -125,6 +126,16 @@ def _without_clocks(found: Any) -> Any:
 
 # The checksum of a result is over its clocks too.
 CLOCKS = ("seconds", "time", "started", "finished", "queries_per_second", "peak_memory_mb", "checksum")
+
+
+def calm(job: Job, start: Path, folder: Path, zygote: Zygote) -> dict[str, bytes]:
+    """What one undisturbed run leaves."""
+    place = folder / f"calm-{job.short_name}"
+    shutil.copytree(start, place)
+    code, said = job.finish(place, zygote)
+    if code:
+        raise RuntimeError(f"{job.name} ended with {code}: {said[-400:]}")
+    return job.outcome(place)
 
 
 def prepare(folder: Path) -> None:

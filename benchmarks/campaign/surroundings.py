@@ -11,10 +11,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from campaign.jobs import JOBS, Job, environment, prepare
+from campaign.jobs import JOBS, Job, calm, environment, prepare
 from campaign.killing import commands, different
 from campaign.lines import Effort, Line
-from campaign.sharing import calm
 from campaign.zygote import Zygote
 
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
