@@ -145,9 +145,11 @@ def _chain(
         was_running = _stop(process, sign, rng.uniform(0, IMPORT_SECONDS) if is_fresh else pace.moment(rng))
         _, said = process.communicate(timeout=120)
         kills += was_running
-        if "Traceback" in said and not (is_fresh and sign == signal.SIGINT and in_pythons_start(said)):
+        is_pythons = is_fresh and sign == signal.SIGINT and in_pythons_start(said)
+        if "Traceback" in said and not is_pythons:
             return kills, f"a traceback after {sign.name}: {said[:600]} … {said[-400:]}"
-        if process.returncode not in ENDS[sign]:
+        # Interrupted while it reads the lines of .pth files, Python ends with 1 and not by the signal.
+        if process.returncode not in ENDS[sign] and not (is_pythons and process.returncode == 1):
             return kills, f"exit code {process.returncode} after {sign.name}: {said[-300:]}"
         if left := orphans(process.pid):
             return kills, f"left the processes {left}"
