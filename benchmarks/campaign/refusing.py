@@ -41,7 +41,7 @@ def ends_well(line: Line, what: str, code: int | None, said: str, wanted: tuple[
 def runs_well(line: Line, what: str, words: list[str], place: Path, zygote: Zygote, wanted: tuple[int, ...]) -> None:
     process = zygote.start(words, place, environment(place))
     try:
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=MAX_WAIT)
     except subprocess.TimeoutExpired:
         process.kill()
         line.expect(False, f"{what}: no end")
