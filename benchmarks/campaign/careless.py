@@ -49,7 +49,7 @@ def _fresh(line: Line, what: str, script: str, place: Path, wanted: tuple[int, .
         variables.pop(name, None)
     gamma = " ".join(GAMMA)
     done = subprocess.run(
-        ["bash", "-c", script.replace("GAMMA", gamma)], cwd=place, env=variables, capture_output=True, timeout=300
+        ["bash", "-c", script.replace("GAMMA", gamma)], cwd=place, env=variables, capture_output=True, timeout=900
     )
     ends_well(line, what, done.returncode, done.stderr.decode(errors="replace"), wanted)
 

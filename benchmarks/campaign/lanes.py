@@ -22,6 +22,7 @@ from typing import Any
 
 from campaign.killing import commands
 from campaign.lines import Effort, Line, Part
+from campaign.zygote import end_with_parent
 
 # Of a lane beside the others: it gives way to them, but is not kept from starting where the machine is busy.
 NICE = 5
@@ -94,6 +95,7 @@ class Lanes:
 
 def _lane(queue: SimpleQueue[Unit | None], record: Path, nice: int) -> None:
     os.nice(nice)
+    end_with_parent()
     with commands():
         while (unit := queue.get()) is not None:
             unit.run(record)

@@ -102,7 +102,7 @@ def _parquet(place: Path) -> dict[str, int]:
 import datetime, polars as pl
 r, t = ["r", "r"], ["b", "c"]
 for name, head, tail in (
-    ("lists", [["a"], ["b"]], t), ("structs", [{{"x": "a"}}, {{"x": "b"}}], t), ("bytes", [b"a", b"b"], t),
+    ("lists", [["a"], ["b"]], t), ("structs", [{{"x": "a"}}, {{"x": "b"}}], t), ("bytes", [b"a\\xff", b"b"], t),
     ("holes", ["a", None], t), ("nan", ["a", "b"], [1.5, float("nan")]), ("integers", [2**63 - 1, 1], [-(2**63), 3]),
     ("dates", [datetime.date(2020, 1, 1)] * 2, t),
 ):

@@ -131,10 +131,14 @@ def _threads() -> set[str]:
     return {task.read_text().strip() for task in Path("/proc/self/task").glob("*/comm")} - {Path(sys.executable).name}
 
 
+def end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def become(command: dict[str, Any]) -> None:
     """The forked process turns into the command. Should the campaign be ended, it ends too."""
     os.setsid()
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     os.chdir(command["folder"])
     os.environ.update(command["environment"])
     nothing, said = os.open(os.devnull, os.O_RDWR), os.open(command["said"], os.O_CREAT | os.O_WRONLY | os.O_APPEND)
