@@ -79,33 +79,21 @@ class BackgroundCache:
     ) -> dict[int, Background]:
         """Those of the relations of a batch: looking through the weights takes longer than finding one."""
         with self._lock:
-            return self._of_all(model, kg, relations, cache, memory, on_asked=on_asked)
-
-    def _of_all(
-        self,
-        model: GammaModel,
-        kg: KnowledgeGraph,
-        relations: Iterable[int],
-        cache: RelationCache,
-        memory: int,
-        *,
-        on_asked: bool,
-    ) -> dict[int, Background]:
-        weights = weights_version(model)
-        if weights != self._weights:  # the model was trained, loaded or moved since
-            self._graphs.clear()
-            self._weights = weights
-        kept = self._graphs.setdefault(kg, OrderedDict())
-        found: dict[int, Background] = {}
-        for relation in relations:
-            key = relation, on_asked
-            if key not in kept:
-                kept[key] = make_background(model, kg, relation, cache, memory, on_asked=on_asked)
-                while len(kept) > 1 and sum(background.num_bytes for background in kept.values()) > CACHED_BYTES:
-                    kept.popitem(last=False)
-            kept.move_to_end(key)
-            found[relation] = kept[key]
-        return found
+            weights = weights_version(model)
+            if weights != self._weights:  # the model was trained, loaded or moved since
+                self._graphs.clear()
+                self._weights = weights
+            kept = self._graphs.setdefault(kg, OrderedDict())
+            found: dict[int, Background] = {}
+            for relation in relations:
+                key = relation, on_asked
+                if key not in kept:
+                    kept[key] = make_background(model, kg, relation, cache, memory, on_asked=on_asked)
+                    while len(kept) > 1 and sum(background.num_bytes for background in kept.values()) > CACHED_BYTES:
+                        kept.popitem(last=False)
+                kept.move_to_end(key)
+                found[relation] = kept[key]
+            return found
 
 
 @torch.no_grad()

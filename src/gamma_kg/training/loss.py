@@ -29,17 +29,13 @@ def softmax_loss(score_BC: Tensor, right_BC: Tensor, wrong_BC: Tensor) -> Tensor
 
 def teacher_loss(score_BC: Tensor, taught_BC: Tensor, counted_BC: Tensor) -> Tensor:
     """How far the shares that a model gives the candidates that count are from a teacher's: KL(teacher ‖ model)."""
-    least = torch.finfo(score_BC.dtype).min  # a query without any such candidate has nothing to learn: 0
-    own_BC, taught_BC = (
-        scores.masked_fill(~counted_BC, least).log_softmax(-1) for scores in (score_BC, taught_BC.to(score_BC.dtype))
-    )
+    own_BC, taught_BC = (_log_shares(scores, counted_BC) for scores in (score_BC, taught_BC.to(score_BC.dtype)))
     return (taught_BC.exp() * (taught_BC - own_BC) * counted_BC).sum(-1).mean()
 
 
 def likely_mix(taught_TBC: Tensor, right_BC: Tensor, wrong_BC: Tensor) -> Tensor:
     """Logarithms of the teachers' shares, mixed for each query in proportion to what each gives the right answers."""
-    counted_BC = right_BC | wrong_BC
-    share_TBC = taught_TBC.masked_fill(~counted_BC, torch.finfo(taught_TBC.dtype).min).log_softmax(-1)
+    share_TBC = _log_shares(taught_TBC, right_BC | wrong_BC)
     trust_TB = _masked_mean(share_TBC, right_BC).log_softmax(0)
     return (share_TBC + trust_TB[..., None]).logsumexp(0)
 
@@ -48,6 +44,11 @@ def branch_entropy(weight_BCK: Tensor, counted_BC: Tensor) -> Tensor:
     """Entropy of the branch weights: mean over the candidates that count, then over the queries."""
     entropy_BC = -(weight_BCK * weight_BCK.clamp_min(1e-9).log()).sum(-1)
     return _masked_mean(entropy_BC, counted_BC).mean()
+
+
+def _log_shares(scores: Tensor, counted_BC: Tensor) -> Tensor:
+    """Logarithms of the shares of the candidates that count; finite for a query without any, which so adds nothing."""
+    return scores.masked_fill(~counted_BC, torch.finfo(scores.dtype).min).log_softmax(-1)
 
 
 def _masked_mean(value_BC: Tensor, mask_BC: Tensor) -> Tensor:
