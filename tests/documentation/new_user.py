@@ -74,6 +74,8 @@ class NewUser:
             write_ultra(self.folder / name)
         for name, text in stand_ins.FILES.items():
             (self.folder / name).write_text(text, encoding="utf-8")
+        for name in stand_ins.TRAINING_GRAPHS:
+            shutil.copy(self.sets / "wn18rr" / "train.txt", self.folder / name)
         patch = self.monkeypatch
         patch.chdir(self.folder)
         patch.setenv("GAMMA_DATA", str(self.folder / "datasets"))

@@ -90,3 +90,11 @@ FILMS = (
     ("Tom Hanks", "ACTED_IN", "Apollo 13"),
     ("Ed Harris", "ACTED_IN", "Apollo 13"),
 )
+# Files of triples that the configs of the bundled weights train on: any facts will do.
+TRAINING_GRAPHS = tuple(
+    f"{name}.txt"
+    for name in (
+        "debian dbpedia50 icews05-15 icews14 kinship nations countries "
+        "pokemon minecraft dota warframe world browsers unicode code"
+    ).split()
+)
