@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -259,6 +260,24 @@ def test_bad_lines_are_skipped_and_counted_when_asked(name: str, tmp_path: Path)
     assert encoded.report.bad_lines == 2
     assert len(encoded.report.complaints) == 2
     assert "2 bad lines skipped" in str(encoded.report)
+
+
+@pytest.mark.parametrize("kind", ["nt", "nq"])
+def test_a_bad_line_of_triples_costs_no_other(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that breaks off is noticed at the next one, and a CR inside a line counts as a line end."""
+    monkeypatch.setattr("gamma_kg.data.rdf.AFTER_DAMAGE_BYTES", 30)  # so that pieces end everywhere
+    lines = [f"<x:{i}> <x:r> <x:{i + 1}> ." for i in range(30)]
+    broken = {3: "<x:a> <x:r> <x:b>", 4: "<x:a> <x:r>", 9: "bad", 15: "<x:a> <x:r> <x:b> <x:c> <x:d> .", 29: "<x:a>"}
+    for number, text in broken.items():
+        lines[number] = text
+    lines[12] = "\r\r" + lines[12]
+    (tmp_path / f"f.{kind}").write_text("\n".join(lines) + "\n", newline="")
+    encoded = read_triples(tmp_path / f"f.{kind}", skip_bad_lines=True)
+    heads = {encoded.entities[head] for head in encoded.triples[:, 0].tolist()}
+    assert heads == {f"x:{i}" for i in range(30) if i not in broken}
+    assert encoded.report.bad_lines == len(broken)
+    numbers = [int(re.findall(r"line (\d+)", text)[0]) for text in encoded.report.complaints]
+    assert numbers == [4, 5, 10, 18, 32][: len(numbers)] and len(numbers) > 2
 
 
 def test_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

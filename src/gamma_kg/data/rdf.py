@@ -28,6 +28,9 @@ RDF_FORMATS = {
 # Relative IRIs need something to stand on; this name is reserved and can't be a real host.
 BASE_IRI = "http://local.invalid/"
 BATCH_ROWS = 100_000
+# How much is given to the parser after a bad line, and twice as much each time that goes well: where every line is bad,
+# all that is left would be copied for each of them.
+AFTER_DAMAGE_BYTES = 1 << 12
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 PARTS_OF_STATEMENT = {RDF + name for name in ("subject", "predicate", "object", "reifies")}
 # Said again in our own words before the reason.
@@ -114,19 +117,53 @@ class QuadCollector:
 
 def _read_lines(name: str, kind: str, first: int, chunk: bytes, collector: QuadCollector) -> None:
     """N-Triples and N-Quads: one statement a line, so a bad line can be left out alone."""
-    start = 0
+    if b"\r" in chunk:  # ends a line wherever it stands: the parser counts it so
+        chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    start, size = 0, len(chunk)
     while start < len(chunk):
-        parser = ox.parse(chunk[start:] if start else chunk, format=RDF_FORMATS[kind])
+        end = chunk.find(b"\n", start + size) + 1 or len(chunk)
+        held = None  # the last fact, until its line is over: a bad line may begin with a whole fact
         try:
-            for quad in parser:
-                collector.add(quad.subject, quad.predicate, quad.object)
-            return
+            for quad in ox.parse(chunk[start:end], format=RDF_FORMATS[kind]):
+                if held is not None:
+                    collector.add(*held)
+                held = quad.subject, quad.predicate, quad.object
+            if held is not None:
+                collector.add(*held)
+            first += chunk.count(b"\n", start, end)
+            start, size = end, 2 * size
         except SyntaxError as error:
-            line = error.lineno or 1
-            collector.tally.bad(f"{name} line {first + line - 1}{_column(error)}: {_reason(error)}")
-            for _ in range(line):
-                start = chunk.find(b"\n", start) + 1 or len(chunk)
-            first += line
+            bad, reason, go_on = _bad_line(chunk, start, kind, error)
+            if held is not None and not _begins_whole(chunk[bad:go_on], kind):
+                collector.add(*held)
+            first += chunk.count(b"\n", start, bad)
+            collector.tally.bad(f"{name} line {first}{_column(reason)}: {_reason(reason)}")
+            first += chunk.count(b"\n", bad, go_on)
+            start, size = go_on, AFTER_DAMAGE_BYTES
+
+
+def _bad_line(chunk: bytes, start: int, kind: str, error: SyntaxError) -> tuple[int, SyntaxError, int]:
+    """Where the bad line begins, what is wrong with it, and where to go on.
+
+    A line that breaks off is noticed by the parser at the line after it, which may be sound.
+    """
+    noticed = start
+    for _ in range((error.lineno or 1) - 1):
+        noticed = chunk.find(b"\n", noticed) + 1 or len(chunk)
+    end = max(start, noticed - 1)
+    begin = chunk.rfind(b"\n", start, end) + 1 or start
+    try:
+        list(ox.parse(chunk[begin:end], format=RDF_FORMATS[kind]))
+    except SyntaxError as alone:
+        return begin, alone, noticed
+    return noticed, error, chunk.find(b"\n", noticed) + 1 or len(chunk)
+
+
+def _begins_whole(line: bytes, kind: str) -> bool:
+    try:
+        return next(ox.parse(line, format=RDF_FORMATS[kind]), None) is not None
+    except SyntaxError:
+        return False
 
 
 def _read_document(opened: Input, kind: str, collector: QuadCollector) -> None:
