@@ -5,6 +5,7 @@ python benchmarks/faults.py --short                   a few of each, as in `make
 python benchmarks/faults.py --part killed threads     these parts
 python benchmarks/faults.py --only "killed: serve"    the lines whose names begin so
 python benchmarks/faults.py --go-on                   what is not in the record (--record) yet
+python benchmarks/faults.py --table kinds             what the record has, a row for each kind of fault
 
 Lines that do not wait for each other run side by side, one more than the machine has cores. The half hour of
 load is beside them, at a lower priority. Every line is written into the record
@@ -28,35 +29,36 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from campaign.careless import careless, careless_names
-from campaign.disks import full_disk, full_names, read_only, read_only_names
-from campaign.hostile import hostile_input, hostile_names
-from campaign.killing import killed_anywhere, killed_names
+from campaign.careless import careless
+from campaign.disks import full_disk, read_only
+from campaign.hostile import hostile_input
+from campaign.killing import killed_anywhere
 from campaign.lanes import Lanes, add_to_record, read_record, run_one_after_another, units
-from campaign.lines import SHORT, WHOLE, Effort, Line, Part
-from campaign.load import full_queue, load_names
-from campaign.native import native_code, native_names
-from campaign.processes import process_names, threads_and_processes
-from campaign.readers import damaged_files, reader_names
-from campaign.sharing import shared_names, two_at_once
-from campaign.supply import supply, supply_names
-from campaign.surroundings import surroundings, surroundings_names
+from campaign.lines import SHORT, WHOLE, Effort, Line
+from campaign.load import load
+from campaign.native import native_code
+from campaign.processes import threads_and_processes
+from campaign.readers import damaged_files
+from campaign.setting import Part
+from campaign.sharing import two_at_once
+from campaign.supply import supply
+from campaign.surroundings import surroundings
 
 ROOT = Path(__file__).resolve().parents[1]
 # Long ones first, so that no lane is left alone with one at the end.
 PARTS: dict[str, Part] = {
-    "native": Part(native_names, native_code),
-    "supply": Part(supply_names, supply, together=5),
-    "threads": Part(process_names, threads_and_processes),
-    "killed": Part(killed_names, killed_anywhere),
-    "readers": Part(reader_names, damaged_files, together=6),
-    "surroundings": Part(surroundings_names, surroundings, together=3),
-    "careless": Part(careless_names, careless),
-    "hostile": Part(hostile_names, hostile_input),
-    "two at once": Part(shared_names, two_at_once, together=5),
-    "full disk": Part(full_names, full_disk, together=5),
-    "read-only": Part(read_only_names, read_only, together=9),
-    "load": Part(load_names, full_queue),
+    "native": Part(native_code),
+    "supply": Part(supply, together=5),
+    "threads": Part(threads_and_processes),
+    "killed": Part(killed_anywhere),
+    "readers": Part(damaged_files),
+    "surroundings": Part(surroundings, together=3),
+    "careless": Part(careless),
+    "hostile": Part(hostile_input),
+    "two at once": Part(two_at_once, together=5),
+    "full disk": Part(full_disk, together=5),
+    "read-only": Part(read_only, together=9),
+    "load": Part(load),
 }
 BESIDE = "load"
 # One more than cores: lines wait a good part of their time, for servers, clocks and processes that end.
@@ -74,10 +76,11 @@ def main() -> int:
     parser.add_argument("--lanes", type=int, default=LANES, help="how many lines at a time")
     parser.add_argument("--load-minutes", type=float, help="how long the server is under load")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--table", action="store_true", help="print what the record has, and try nothing")
+    parser.add_argument("--table", choices=("lines", "kinds"), help="print what the record has, and try nothing")
     options = parser.parse_args()
     if options.table:
-        return print_table(*read_record(options.record))
+        lines, goes = read_record(options.record)
+        return print_table(by_kind(lines) if options.table == "kinds" else lines, goes)
     effort = replace(SHORT if options.short else WHOLE, seed=options.seed)
     if options.load_minutes is not None:
         effort = replace(effort, load_minutes=options.load_minutes)
@@ -100,7 +103,7 @@ def main() -> int:
 
 def chosen(parts: Iterable[str], effort: Effort, beginnings: Iterable[str]) -> set[str]:
     """Names of the lines of these parts that begin so."""
-    names = (name for part in parts for name in PARTS[part].names(effort))
+    names = (name for part in parts for name in PARTS[part].attempts(effort))
     return {name for name in names if name.startswith(tuple(beginnings))}
 
 
@@ -148,14 +151,33 @@ def _commit() -> str:
     return done.stdout.strip() or "unknown"
 
 
+def by_kind(lines: list[Line]) -> list[Line]:
+    """Lines of one kind as one: of one name before the colon, or of one part."""
+    parts = {name: part for part in PARTS for name in PARTS[part].attempts(WHOLE)}
+    kinds: dict[str, list[Line]] = {}
+    for line in lines:
+        kind, colon, _ = line.name.partition(":")
+        kinds.setdefault(kind if colon else parts.get(line.name, line.name), []).append(line)
+    return [
+        Line(
+            kind, sum(line.tried for line in of), [text for line in of for text in line.wrong],
+            ", ".join(line.skipped for line in of if line.skipped), sum(line.seconds for line in of),
+            sum(line.processor_seconds for line in of), f"{len(of)} lines" if len(of) > 1 else of[0].remark,
+        )
+        for kind, of in kinds.items()
+    ]  # fmt: skip
+
+
 def print_table(lines: list[Line], goes: list[dict[str, Any]]) -> int:
     """The record as a Markdown table."""
-    print("| what | tried | wrong |\n|---|---:|---:|")
+    print("| what | tried | wrong | s of the processor |\n|---|---:|---:|---:|")
     for line in sorted(lines, key=lambda line: line.name.lower()):
-        tried = f"not tried: {line.skipped}" if line.skipped else f"{line.tried:,}"
-        print(f"| {line.name}{f' ({line.remark})' if line.remark else ''} | {tried} | {len(line.wrong)} |")
+        tried = f"{line.tried:,}{f', not tried: {line.skipped}' if line.skipped else ''}"
+        name = f"{line.name}{f' ({line.remark})' if line.remark else ''}"
+        print(f"| {name} | {tried} | {len(line.wrong)} | {line.processor_seconds:,.0f} |")
     tried, wrong = sum(line.tried for line in lines), sum(len(line.wrong) for line in lines)
-    print(f"| **in all** | **{tried:,}** | **{wrong}** |\n")
+    used = sum(line.processor_seconds for line in lines)
+    print(f"| **in all** | **{tried:,}** | **{wrong}** | **{used:,.0f}** |\n")
     for go in goes:
         print(told(go))
     return 1 if wrong else 0

@@ -11,35 +11,35 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from campaign.disks import LARGE, free, mounted
-from campaign.jobs import GAMMA, JOBS, MODEL, Job, calm, environment, half_files, orphans, prepare
-from campaign.killing import commands, different
+from campaign.jobs import GAMMA, JOBS, MODEL, Job, different, environment, half_files, orphans
 from campaign.lines import Effort, Line
 from campaign.odd_files import TEXT, odd_files
 from campaign.odd_places import ASKING, forbidden, odd_places
 from campaign.refusing import ends_well, runs_well
+from campaign.setting import Attempt, Setting
 from campaign.surroundings import FAKETIME
 from campaign.zygote import Zygote
 
 
-def careless_names(effort: Effort) -> list[str]:
-    return [f"careless: {name}" for name in ATTEMPTS if not (effort.is_short and name in STARTING)]
+def careless(effort: Effort) -> dict[str, Attempt]:
+    chosen = {name: _on_few_facts(tried) for name, tried in TRIED.items() if not (effort.is_short and name in STARTING)}
+    return {f"careless: {name}": attempt for name, attempt in (chosen | {"Ctrl-C twice": _twice}).items()}
 
 
-def careless(folder: Path, effort: Effort) -> Iterator[Line]:
-    with commands() as zygote:
-        for name, attempt in ATTEMPTS.items():
-            line = Line(f"careless: {name}")
-            if effort.wants(line.name):
-                place = folder / str(len(list(folder.iterdir())))
-                prepare(place)
-                (place / "facts.tsv").write_text(TEXT)
-                (place / "queries.tsv").write_text("a\tr\t?\n")
-                attempt(line, place, zygote, effort)
-                yield line
+def _on_few_facts(tried: Callable[[Line, Path, Zygote, Effort], None]) -> Attempt:
+    """In a folder whose facts are four lines."""
+
+    def attempt(line: Line, setting: Setting) -> None:
+        place = setting.fresh("place")
+        (place / "facts.tsv").write_text(TEXT)
+        (place / "queries.tsv").write_text("a\tr\t?\n")
+        tried(line, place, setting.zygote, setting.effort)
+
+    return attempt
 
 
 def _fresh(line: Line, what: str, script: str, place: Path, wanted: tuple[int, ...], **changes: str | None) -> None:
@@ -91,44 +91,34 @@ def _homes(line: Line, place: Path, zygote: Zygote, effort: Effort) -> None:
 
 def _full_cache(line: Line, place: Path, zygote: Zygote, effort: Effort) -> None:
     """What is kept for later has no room: the answer comes all the same, or one line says why not."""
-    cache = place / "cache"
-    cache.mkdir(exist_ok=True)
     words = ["complete", "demo", "--top", "3", "--relations", "borders"]
-    try:
-        with mounted(cache, ["-o", LARGE]):
-            (cache / "filler").write_bytes(b"x" * free(cache))
-            runs_well(line, "no room for what is kept", [*words, "--out", "full.jsonl"], place, zygote, (0, 2))
-            (cache / "filler").unlink()
-            runs_well(line, "with room again", [*words, "--out", "room.jsonl"], place, zygote, (0,))
-            line.expect(not half_files(cache), f"left half a file: {half_files(cache)}")
-            if (place / "full.jsonl").exists() and (place / "room.jsonl").exists():
-                same = (place / "full.jsonl").read_bytes() == (place / "room.jsonl").read_bytes()
-                line.expect(same, "another result without room")
-    except PermissionError as refused:
-        line.skipped = str(refused)
+    with mounted(cache := place / "cache", LARGE):
+        (cache / "filler").write_bytes(b"x" * free(cache))
+        runs_well(line, "no room for what is kept", [*words, "--out", "full.jsonl"], place, zygote, (0, 2))
+        (cache / "filler").unlink()
+        runs_well(line, "with room again", [*words, "--out", "room.jsonl"], place, zygote, (0,))
+        line.expect(not half_files(cache), f"left half a file: {half_files(cache)}")
+        if (place / "full.jsonl").exists() and (place / "room.jsonl").exists():
+            same = (place / "full.jsonl").read_bytes() == (place / "room.jsonl").read_bytes()
+            line.expect(same, "another result without room")
 
 
-def _twice(line: Line, place: Path, zygote: Zygote, effort: Effort) -> None:
+def _twice(line: Line, setting: Setting) -> None:
     """Ctrl-C, and again at once because it did not end at once: the same as one, and the command goes on."""
-    shutil.copy(place / "datasets" / "fb15k237" / "train.txt", place / "facts.tsv")
-    start, rng = place.with_name(f"{place.name}-start"), random.Random(f"twice {effort.seed}")
-    shutil.copytree(place, start)
+    rng = random.Random(f"twice {setting.effort.seed}")
     chosen = [job for job in JOBS if job.name in ("evaluate", "predict --queries", "complete", "index", "pretrain")]
-    shutil.copy(start / "facts.tsv", start / "queries.tsv")
-    (start / "queries.tsv").write_text("".join(f"p{i % 60}\tparent of\t?\n" for i in range(300)))
-    for job in chosen[:: 2 if effort.is_short else 1]:
+    for job in chosen[:: 2 if setting.effort.is_short else 1]:
         began = time.monotonic()
-        expected = calm(job, start, place, zygote)
+        expected = setting.calm(job)
         whole = time.monotonic() - began
-        for number in range(max(1, effort.kills // 5)):
-            _stop_twice(line, job, start, place / f"twice-{job.short_name}{number}", expected, rng, whole, zygote)
+        for number in range(max(1, setting.effort.kills // 5)):
+            here = setting.fresh(f"{job.short_name}{number}")
+            _stop_twice(line, job, here, expected, rng, whole, setting.zygote)
 
 
 def _stop_twice(
-    line: Line, job: Job, start: Path, here: Path, expected: dict[str, bytes], rng: random.Random, whole: float,
-    zygote: Zygote,
-) -> None:  # fmt: skip
-    shutil.copytree(start, here)
+    line: Line, job: Job, here: Path, expected: dict[str, bytes], rng: random.Random, whole: float, zygote: Zygote
+) -> None:
     process = job.start(here, zygote)
     time.sleep(rng.uniform(0.1, whole))
     for _ in range(2):
@@ -146,14 +136,13 @@ def _stop_twice(
     shutil.rmtree(here)
 
 
-ATTEMPTS: dict[str, Callable[[Line, Path, Zygote, Effort], None]] = {
+TRIED: dict[str, Callable[[Line, Path, Zygote, Effort], None]] = {
     "files that are something else": odd_files,
     "results where something is": odd_places,
     "closed and full streams": _streams,
     "homes, locales and old clocks": _homes,
     "no room for what is kept": _full_cache,
     "no permission": forbidden,
-    "Ctrl-C twice": _twice,
 }
 # Every try of these starts Python anew: not in the short campaign.
 STARTING = ("closed and full streams", "homes, locales and old clocks")

@@ -6,14 +6,15 @@ import os
 import shutil
 import subprocess
 import time
+import urllib.error
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from campaign.jobs import JOBS, Job, calm, prepare
+from campaign.jobs import Job, different
 from campaign.killed_server import Server
-from campaign.killing import commands, different
-from campaign.lines import Effort, Line
+from campaign.lines import Effort, Line, NotHereError
+from campaign.setting import Attempt, Setting, for_each_job
 from campaign.zygote import Zygote
 
 # Room on the disk when the job starts, in kB; it runs out at different moments.
@@ -21,44 +22,19 @@ ROOMS = (0, 12, 60, 400)
 LARGE = "size=48m"
 
 
-def full_names(effort: Effort) -> list[str]:
-    return [*(f"full disk: {job.name}" for job in JOBS), "full disk: serve"]
+def full_disk(effort: Effort) -> dict[str, Attempt]:
+    return for_each_job("full disk", _full) | {"full disk: serve": _full_under_server}
 
 
-def full_disk(folder: Path, effort: Effort) -> Iterator[Line]:
+def _full(line: Line, setting: Setting, job: Job) -> None:
     """Results go to a file system that fills up: one line, exit code 2, nothing half-written; with room it goes on."""
-    start = folder / "start"
-    prepare(start)
-    with commands() as zygote:
-        for job in JOBS:
-            line = Line(f"full disk: {job.name}")
-            if not effort.wants(line.name):
-                continue
-            expected = calm(job, start, folder, zygote)
-            for room in ROOMS[:: 3 if effort.is_short else 1]:
-                place, bad = folder / f"{job.short_name}{room}", folder / f"bad-{job.short_name}{room}"
-                shutil.copytree(start, place)
-                bad.mkdir()
-                try:
-                    with mounted(bad, ["-o", LARGE]):
-                        _lay_out(job, start, bad)
-                        (bad / "filler").write_bytes(b"x" * (free(bad) - (room << 10)))
-                        _run_out(job.at(bad), place, bad, expected, line, zygote)
-                except PermissionError as refused:
-                    line.skipped = str(refused)
-                    break
-                shutil.rmtree(place)
-            yield line
-        line = Line("full disk: serve")
-        if effort.wants(line.name):
-            bad = folder / "bad-serve"
-            bad.mkdir()
-            try:
-                with mounted(bad, ["-o", LARGE]):
-                    _fill_under_server(bad, start, line, zygote)
-            except PermissionError as refused:
-                line.skipped = str(refused)
-            yield line
+    expected = setting.calm(job)
+    for room in ROOMS[:: 3 if setting.effort.is_short else 1]:
+        place = setting.fresh(f"room{room}")
+        with mounted(bad := setting.folder / f"bad{room}", LARGE):
+            _lay_out(job, place, bad)
+            (bad / "filler").write_bytes(b"x" * (free(bad) - (room << 10)))
+            _run_out(job.at(bad), place, bad, expected, line, setting.zygote)
 
 
 def _run_out(job: Job, place: Path, bad: Path, expected: dict[str, bytes], line: Line, zygote: Zygote) -> None:
@@ -100,56 +76,45 @@ def _is_whole(store: Path) -> bool:
     return True
 
 
-def _fill_under_server(bad: Path, start: Path, line: Line, zygote: Zygote) -> None:
+def _full_under_server(line: Line, setting: Setting) -> None:
     """A verdict that can't be written is refused in a sentence; the ones before stay, and with room it is taken."""
-    import urllib.error
-
-    server = Server(zygote, start, "--reviews", str(bad / "reviews"))
-    facts = [text.split("\t") for text in (start / "facts.tsv").read_text().splitlines()][:3]
-    graph = server.call("/v1/graphs")["graphs"][0]["id"]
-    bodies = [{"head": h, "relation": r, "tail": t, "verdict": "accepted"} for h, r, t in facts]
-    server.call(f"/v1/graphs/{graph}/decisions", bodies[0], "PUT")
-    kept = next((bad / "reviews").glob("*.jsonl")).read_bytes()
-    (bad / "filler").write_bytes(b"x" * free(bad))
-    try:
-        server.call(f"/v1/graphs/{graph}/decisions", bodies[1], "PUT")
-        line.expect(False, "a verdict was acknowledged that could not be written")
-    except urllib.error.HTTPError as refused:
-        said = refused.read().decode()
-        line.expect("write" in said and "Traceback" not in said, f"HTTP {refused.code}: {said[:300]}")
-    line.expect(next((bad / "reviews").glob("*.jsonl")).read_bytes() == kept, "the verdicts before were lost")
-    (bad / "filler").unlink()
-    for body in bodies[1:]:
-        server.call(f"/v1/graphs/{graph}/decisions", body, "PUT")
-    line.expect(server.end() == 0, server.said[-300:])
-    line.expect(next((bad / "reviews").glob("*.jsonl")).read_bytes().count(b"\n") == 3, "verdicts are missing")
-
-
-def read_only_names(effort: Effort) -> list[str]:
-    return [f"read-only folder: {job.name}" for job in JOBS]
+    place = setting.fresh("serve")
+    with mounted(bad := setting.folder / "bad", LARGE):
+        server = Server(setting.zygote, place, "--reviews", str(bad / "reviews"))
+        facts = [text.split("\t") for text in (place / "facts.tsv").read_text().splitlines()][:3]
+        graph = server.call("/v1/graphs")["graphs"][0]["id"]
+        bodies = [{"head": h, "relation": r, "tail": t, "verdict": "accepted"} for h, r, t in facts]
+        server.call(f"/v1/graphs/{graph}/decisions", bodies[0], "PUT")
+        reviews = next((bad / "reviews").glob("*.jsonl"))
+        kept = reviews.read_bytes()
+        (bad / "filler").write_bytes(b"x" * free(bad))
+        try:
+            server.call(f"/v1/graphs/{graph}/decisions", bodies[1], "PUT")
+            line.expect(False, "a verdict was acknowledged that could not be written")
+        except urllib.error.HTTPError as refused:
+            said = refused.read().decode()
+            line.expect("write" in said and "Traceback" not in said, f"HTTP {refused.code}: {said[:300]}")
+        line.expect(reviews.read_bytes() == kept, "the verdicts before were lost")
+        (bad / "filler").unlink()
+        for body in bodies[1:]:
+            server.call(f"/v1/graphs/{graph}/decisions", body, "PUT")
+        line.expect(server.end() == 0, server.said[-300:])
+        line.expect(reviews.read_bytes().count(b"\n") == 3, "verdicts are missing")
 
 
-def read_only(folder: Path, effort: Effort) -> Iterator[Line]:
-    start = folder / "start"
-    prepare(start)
-    with commands() as zygote:
-        for job in JOBS:
-            line = Line(f"read-only folder: {job.name}")
-            if not effort.wants(line.name):
-                continue
-            bad = folder / f"bad-{job.short_name}"
-            bad.mkdir()
-            try:
-                with mounted(bad, ["-o", "size=8m"]):
-                    _lay_out(job, start, bad)
-                    subprocess.run(["mount", "-o", "remount,ro", str(bad)], check=True)
-                    code, said = job.at(bad).finish(start, zygote)
-                    line.expect(code == 2, f"exit code {code}: {said[-300:]}")
-                    line.expect("Traceback" not in said and said.count("\n") < 10, f"said {said[-400:]}")
-                    line.expect("read-only" in said.lower(), f"the reason is not told: {said[-300:]}")
-            except PermissionError as refused:
-                line.skipped = str(refused)
-            yield line
+def read_only(effort: Effort) -> dict[str, Attempt]:
+    return for_each_job("read-only folder", _read_only)
+
+
+def _read_only(line: Line, setting: Setting, job: Job) -> None:
+    place = setting.fresh("place")
+    with mounted(bad := setting.folder / "bad", "size=8m"):
+        _lay_out(job, place, bad)
+        subprocess.run(["mount", "-o", "remount,ro", str(bad)], check=True)
+        code, said = job.at(bad).finish(place, setting.zygote)
+        line.expect(code == 2, f"exit code {code}: {said[-300:]}")
+        line.expect("Traceback" not in said and said.count("\n") < 10, f"said {said[-400:]}")
+        line.expect("read-only" in said.lower(), f"the reason is not told: {said[-300:]}")
 
 
 def free(path: Path) -> int:
@@ -158,11 +123,12 @@ def free(path: Path) -> int:
 
 
 @contextmanager
-def mounted(place: Path, options: list[str]) -> Iterator[None]:
-    """A small file system in memory, while inside; only root can have one."""
-    done = subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", str(place)], capture_output=True, text=True)
+def mounted(place: Path, size: str) -> Iterator[None]:
+    """A small file system in memory, while inside; only root can have one: else the line is passed over."""
+    place.mkdir(exist_ok=True)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(place)], capture_output=True, text=True)
     if done.returncode:
-        raise PermissionError(f"no file system can be mounted here ({done.stderr.strip()})")
+        raise NotHereError(f"no file system can be mounted here ({done.stderr.strip()})")
     try:
         yield
     finally:

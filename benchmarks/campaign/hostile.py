@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+import urllib.error
+import urllib.parse
+import urllib.request
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from campaign.bombs import bombs
 from campaign.hostile_callers import questions, requests
 from campaign.hostile_servers import contexts, databases, endpoints
-from campaign.jobs import environment, prepare
+from campaign.jobs import environment
 from campaign.killed_server import Server
-from campaign.killing import commands
 from campaign.lines import Effort, Line
 from campaign.refusing import refused
+from campaign.setting import Attempt, Setting
 from campaign.zygote import Zygote
 
 EVIL = (
@@ -31,20 +35,19 @@ STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e
 FIELDS = re.compile(r' value="[^"]*"|<textarea.*?</textarea>', re.DOTALL)
 
 
-def hostile_names(effort: Effort) -> list[str]:
-    return list(ATTEMPTS)
+def hostile_input(effort: Effort) -> dict[str, Attempt]:
+    return {name: _in_a_folder(tried) for name, tried in TRIED.items()}
 
 
-def hostile_input(folder: Path, effort: Effort) -> Iterator[Line]:
-    start = folder / "start"
-    prepare(start)
-    with commands() as zygote:
-        for name, attempt in ATTEMPTS.items():
-            if effort.wants(name):
-                line, place = Line(name), folder / name.replace(" ", "")
-                place.mkdir()
-                attempt(line, place, zygote)
-                yield line
+def _in_a_folder(tried: Callable[[Line, Path, Zygote], None]) -> Attempt:
+    """In a folder that lies in an empty one: what is written beside it is seen."""
+
+    def attempt(line: Line, setting: Setting) -> None:
+        place = setting.folder / "place"
+        place.mkdir()
+        tried(line, place, setting.zygote)
+
+    return attempt
 
 
 def _names(line: Line, folder: Path, zygote: Zygote) -> None:
@@ -81,10 +84,6 @@ def _names(line: Line, folder: Path, zygote: Zygote) -> None:
     line.expect(after == before, f"files outside: {sorted(map(str, after - before))[:3]}")
     server = Server(zygote, folder, graph="f.jsonl")
     graph = server.call("/v1/graphs")["graphs"][0]["id"]
-    import urllib.error
-    import urllib.parse
-    import urllib.request
-
     relation = urllib.parse.quote(rows[0][1])
     for name in clean:
         q = urllib.parse.quote(name)
@@ -107,8 +106,6 @@ def _names(line: Line, folder: Path, zygote: Zygote) -> None:
 
 
 def _check_files(line: Line, folder: Path) -> None:
-    import csv
-
     for name in ("p.csv", "c.csv"):
         with (folder / name).open(newline="") as file:
             for row in csv.reader(file):
@@ -168,7 +165,7 @@ def _checkpoints(line: Line, folder: Path, zygote: Zygote) -> None:
             refused(line, path.name, words, folder, zygote)
 
 
-ATTEMPTS: dict[str, Callable[[Line, Path, Zygote], None]] = {
+TRIED: dict[str, Callable[[Line, Path, Zygote], None]] = {
     "bombs": bombs,
     "remote JSON-LD contexts": contexts,
     "SPARQL endpoints that do harm": endpoints,

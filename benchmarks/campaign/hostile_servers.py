@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from campaign.lines import Line
+from campaign.lines import Line, NotHereError
 from campaign.refusing import refused
 from campaign.zygote import Zygote
 
@@ -142,8 +142,7 @@ def endpoints(line: Line, folder: Path, zygote: Zygote) -> None:
 def databases(line: Line, folder: Path, zygote: Zygote) -> None:
     """What speaks Bolt and answers nonsense, or nothing; and what does not speak it at all."""
     if importlib.util.find_spec("neo4j") is None:
-        line.skipped = "the driver of Neo4j is not installed"
-        return
+        raise NotHereError("the driver of Neo4j is not installed")
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
     from bolt import BoltServer
 

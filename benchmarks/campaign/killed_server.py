@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from campaign.jobs import environment, half_files, orphans
-from campaign.lines import Effort, Line
+from campaign.lines import Line
+from campaign.setting import Setting
 from campaign.zygote import Zygote
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
@@ -57,25 +58,24 @@ class Server:
         return self.process.wait(600)
 
 
-def killed_server(start: Path, folder: Path, effort: Effort, zygote: Zygote) -> Line:
-    line, rng = Line("killed: serve"), random.Random(f"serve {effort.seed}")
-    facts = [line.split("\t") for line in (start / "facts.tsv").read_text().splitlines()]
+def killed_server(line: Line, setting: Setting) -> None:
+    calm, effort, zygote = setting.fresh("calm"), setting.effort, setting.zygote
+    rng = random.Random(f"serve {effort.seed}")
+    facts = [line.split("\t") for line in (calm / "facts.tsv").read_text().splitlines()]
     verdicts = [
         {"head": h, "relation": r, "tail": t, "verdict": rng.choice(("accepted", "rejected"))}
         for h, r, t in (facts * 2)[:VERDICTS]
     ]
-    shutil.copytree(start, folder / "calm")
-    server = Server(zygote, folder / "calm", "--reviews", "reviews")
+    server = Server(zygote, calm, "--reviews", "reviews")
     _decide(server, verdicts, 0)
     code = server.end()
-    expected = _reviews(folder / "calm")
+    expected = _reviews(calm)
     if code or not expected:
         line.expect(False, f"an undisturbed server ended with {code}: {server.said[-300:]}")
-        return line
+        return
     chain = 0
     while line.tried < effort.kills:
-        place = folder / f"chain{chain}"
-        shutil.copytree(start, place)
+        place = setting.fresh(f"chain{chain}")
         stops = min(STOPS_IN_A_CHAIN, effort.kills - line.tried)
         complaint = _chain(place, verdicts, expected, rng, stops, zygote)
         line.tried += stops
@@ -83,7 +83,6 @@ def killed_server(start: Path, folder: Path, effort: Effort, zygote: Zygote) -> 
             line.wrong.append(f"chain {chain}: {complaint}")
         shutil.rmtree(place)
         chain += 1
-    return line
 
 
 def _chain(

@@ -9,15 +9,13 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from campaign.jobs import JOBS, Job, half_files, orphans, prepare
+from campaign.jobs import Job, different, half_files, orphans
 from campaign.killed_server import killed_server
 from campaign.lines import Effort, Line
-from campaign.slow_server import slow_server
+from campaign.setting import Attempt, Setting, for_each_job
 from campaign.zygote import Child, Zygote
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
@@ -51,63 +49,30 @@ class Pace:
         return rng.uniform(0.8 * self.first if rng.random() < 0.75 else 0.0, self.whole)
 
 
-def killed_names(effort: Effort) -> list[str]:
-    return [*(f"killed: {job.name}" for job in JOBS), "killed: serve"]
+def killed_anywhere(effort: Effort) -> dict[str, Attempt]:
+    return for_each_job("killed", _killed) | {"killed: serve": killed_server}
 
 
-def killed_anywhere(folder: Path, effort: Effort) -> Iterator[Line]:
-    start = folder / "start"
-    prepare(start)
-    with commands() as zygote:
-        for job in JOBS:
-            if effort.wants(f"killed: {job.name}"):
-                yield _line(job, start, folder / job.short_name, effort, zygote)
-        if effort.wants("killed: serve"):
-            yield killed_server(start, folder / "serve", effort, zygote)
-
-
-@contextmanager
-def commands() -> Iterator[Zygote]:
-    """What starts commands, with a server beside it that files can be fetched from; inside another one that same."""
-    if _open:
-        yield _open[0]
-        return
-    with slow_server() as address:
-        os.environ["GAMMA_FAULTS_SERVER"] = address
-        _open.append(Zygote())
-        try:
-            yield _open[0]
-        finally:
-            _open.pop().close()
-            del os.environ["GAMMA_FAULTS_SERVER"]
-
-
-_open: list[Zygote] = []
-
-
-def _line(job: Job, start: Path, folder: Path, effort: Effort, zygote: Zygote) -> Line:
-    line = Line(f"killed: {job.name}")
-    pace, expected, complaint = _undisturbed(job, start, folder / "calm", zygote)
+def _killed(line: Line, setting: Setting, job: Job) -> None:
+    effort = setting.effort
+    pace, expected, complaint = _undisturbed(job, setting.fresh("calm"), setting.zygote)
     if complaint:
         line.expect(False, complaint)
-        return line
+        return
     rng = random.Random(f"{job.name} {effort.seed}")
     for number in range(10 * effort.kills):
         if line.tried >= effort.kills:
             break
-        place = folder / f"chain{number}"
-        shutil.copytree(start, place)
+        place = setting.fresh(f"chain{number}")
         stops = min(STOPS_IN_A_CHAIN, effort.kills - line.tried)
-        kills, complaint = _chain(job, place, pace, expected, rng, stops, zygote)
+        kills, complaint = _chain(job, place, pace, expected, rng, stops, setting.zygote)
         line.tried += kills
         if complaint:
             line.wrong.append(f"chain {number}: {complaint}")
         shutil.rmtree(place)
-    return line
 
 
-def _undisturbed(job: Job, start: Path, calm: Path, zygote: Zygote) -> tuple[Pace, dict[str, bytes], str]:
-    shutil.copytree(start, calm)
+def _undisturbed(job: Job, calm: Path, zygote: Zygote) -> tuple[Pace, dict[str, bytes], str]:
     before = _entries(calm)
     began = time.monotonic()
     process, first = job.start(calm, zygote), 0.0
@@ -178,11 +143,6 @@ def _stop(process: subprocess.Popen[str] | Child, sign: signal.Signals, seconds:
         os.kill(process.pid, sign)
         return True
     return False
-
-
-def different(found: dict[str, bytes], expected: dict[str, bytes]) -> str:
-    names = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
-    return f"differs from an undisturbed run in {', '.join(names[:4])}" if names else ""
 
 
 def _left(place: Path) -> str:

@@ -9,20 +9,22 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import resource
 import shutil
 import tempfile
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from multiprocessing.context import SpawnProcess
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from typing import Any
 
-from campaign.killing import commands
-from campaign.lines import Effort, Line, Part
-from campaign.zygote import end_with_parent
+from campaign.commands import commands
+from campaign.lines import Effort, Line, NotHereError
+from campaign.setting import Attempt, Part, Setting
+from campaign.zygote import Zygote, end_with_parent
 
 # Of a lane beside the others: it gives way to them, but is not kept from starting where the machine is busy.
 NICE = 5
@@ -34,33 +36,49 @@ class Unit:
 
     part: Part
     effort: Effort
+    names: tuple[str, ...]
 
     def run(self, record: Path) -> None:
         """Tries all of them; each is printed and recorded when it ends."""
-        assert self.effort.only is not None
-        missing, folder = set(self.effort.only), Path(tempfile.mkdtemp(prefix="gamma-faults-"))
-        began, complaint = time.monotonic(), "the line did not come"
+        attempts = self.part.attempts(self.effort)
+        with tempfile.TemporaryDirectory(prefix="gamma-faults-", ignore_cleanup_errors=True) as shared:
+            for number, name in enumerate(self.names):
+                line = tried(name, attempts[name], Path(shared), Path(shared, str(number)), self.effort)
+                print("\n    ".join([str(line), *line.wrong[:5]]), flush=True)
+                add_to_record(asdict(line), record)
+
+
+def tried(name: str, attempt: Attempt, shared: Path, folder: Path, effort: Effort) -> Line:
+    """One line. An error of the campaign itself makes it wrong."""
+    line = Line(name)
+    folder.mkdir()
+    with commands() as zygote:
+        began, used = time.monotonic(), _processor_seconds(zygote)
         try:
-            for line in self.part.run(folder, self.effort):
-                line.seconds = round(time.monotonic() - began, 1)
-                began = time.monotonic()
-                missing.discard(line.name)
-                _tell(line, record)
+            attempt(line, Setting(folder, shared, zygote, effort))
+        except NotHereError as reason:
+            line.skipped = str(reason)
         except Exception:
-            complaint = f"the campaign itself failed: {traceback.format_exc()[-800:]}"
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-        for name in sorted(missing):
-            _tell(Line(name, 1, [complaint], seconds=round(time.monotonic() - began, 1)), record)
+            line.expect(False, f"the campaign itself failed: {traceback.format_exc()[-800:]}")
+        line.seconds = round(time.monotonic() - began, 1)
+        line.processor_seconds = round(_processor_seconds(zygote) - used, 1)
+    shutil.rmtree(folder, ignore_errors=True)
+    return line
+
+
+def _processor_seconds(zygote: Zygote) -> float:
+    """Of this process, of what it started and saw end, and of commands that were forked for it."""
+    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used) + zygote.used_seconds
 
 
 def units(parts: Iterable[Part], effort: Effort, names: Iterable[str]) -> Iterator[Unit]:
     """The lines of these names, divided into what one process does at a time."""
     wanted = set(names)
     for part in parts:
-        chosen = [name for name in part.names(effort) if name in wanted]
+        chosen = [name for name in part.attempts(effort) if name in wanted]
         for start in range(0, len(chosen), part.together):
-            yield Unit(part, replace(effort, only=frozenset(chosen[start : start + part.together])))
+            yield Unit(part, effort, tuple(chosen[start : start + part.together]))
 
 
 def run_one_after_another(todo: Sequence[Unit], record: Path) -> None:
@@ -99,11 +117,6 @@ def _lane(queue: SimpleQueue[Unit | None], record: Path, nice: int) -> None:
     with commands():
         while (unit := queue.get()) is not None:
             unit.run(record)
-
-
-def _tell(line: Line, record: Path) -> None:
-    print("\n    ".join([str(line), *line.wrong[:5]]), flush=True)
-    add_to_record(asdict(line), record)
 
 
 def add_to_record(row: dict[str, Any], record: Path) -> None:

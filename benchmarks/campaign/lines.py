@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 
 @dataclass
@@ -16,6 +14,7 @@ class Line:
     wrong: list[str] = field(default_factory=list)
     skipped: str = ""
     seconds: float = 0.0
+    processor_seconds: float = 0.0
     remark: str = ""
 
     def expect(self, holds: bool, complaint: str) -> None:
@@ -31,6 +30,10 @@ class Line:
         return f"{told}  ({self.remark})" if self.remark else told
 
 
+class NotHereError(Exception):
+    """What a line needs is not to be had on this machine; it is passed over, with this as the reason."""
+
+
 @dataclass(frozen=True)
 class Effort:
     """How much of everything: the whole campaign, or a few of each for `make test`."""
@@ -42,21 +45,7 @@ class Effort:
     load_minutes: float = 30.0
     is_short: bool = False
     seed: int = 0
-    only: frozenset[str] | None = None  # the lines to try; None means all
-
-    def wants(self, name: str) -> bool:
-        """Whether the line of this name is to be tried."""
-        return self.only is None or name in self.only
 
 
 WHOLE = Effort(kills=20, mutations=2000, races=3, threads=16)
 SHORT = Effort(kills=2, mutations=40, races=1, threads=4, load_minutes=0.1, is_short=True)
-
-
-@dataclass(frozen=True)
-class Part:
-    """Lines that are tried in the same way. Their names are known before, so that one that never came is noticed."""
-
-    names: Callable[[Effort], list[str]]
-    run: Callable[[Path, Effort], Iterable[Line]]
-    together: int = 1  # how many lines share what they need: they are tried by one process, one after another

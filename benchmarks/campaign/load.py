@@ -9,14 +9,12 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from campaign.jobs import prepare
 from campaign.killed_server import Server
-from campaign.killing import commands
 from campaign.lines import Effort, Line
+from campaign.setting import Attempt, Setting
 
 QUEUE, CALLERS = 16, 48
 # Answered, or told to come later. With a queue of 16 nobody waits for as long as SECONDS, so no other answer is right.
@@ -25,39 +23,30 @@ ALLOWED, SECONDS = (200, 429), 60
 MAY_GROW_MB = 32
 
 
-NAME = "load: a full queue, memory flat"
+def load(effort: Effort) -> dict[str, Attempt]:
+    return {"load: a full queue, memory flat": _full_queue}
 
 
-def load_names(effort: Effort) -> list[str]:
-    return [NAME]
-
-
-def full_queue(folder: Path, effort: Effort) -> Iterator[Line]:
-    line = Line(NAME)
-    if not effort.wants(line.name):
-        return
-    prepare(folder / "start")
-    with commands() as zygote:
-        server = Server(zygote, folder / "start", "--queue", str(QUEUE), "--seconds", str(SECONDS), graph="demo")
-        graph = server.call("/v1/graphs")["graphs"][0]["id"]
-        entities = [row["name"] for row in server.call(f"/v1/graphs/{graph}/entities?limit=1000")]
-        relations = [row["name"] for row in server.call(f"/v1/graphs/{graph}/relations?limit=1000")]
-        seconds = 60 * effort.load_minutes
-        answers, memory = _press(server, graph, entities, relations, seconds)
-        line.tried = sum(answers.values())
-        line.wrong = [f"{count} answers with {code}" for code, count in answers.items() if code not in ALLOWED]
-        line.expect(answers[429] > 0, "the queue was never full")
-        third = len(memory) // 3
-        before, after = max(memory[:third] or [0.0]), max(memory[third:] or [0.0])
-        line.expect(after <= before + MAY_GROW_MB, f"memory grew from {before:.0f} to {after:.0f} MB")
-        line.expect(server.end() == 0, f"ended badly: {server.said[-300:]}")
-        line.expect("Traceback" not in server.said, server.said[-300:])
-        line.remark = (
-            f"{effort.load_minutes:g} minutes, {CALLERS} callers, {answers[200]:,} answers, {answers[429]:,} told to "
-            f"come later; {_at(memory, 60, seconds):.0f} MB after a minute, "
-            f"{before:.0f} MB at most in the first third, {after:.0f} MB after it, {memory[-1]:.0f} MB at the end"
-        )
-    yield line
+def _full_queue(line: Line, setting: Setting) -> None:
+    server = Server(setting.zygote, setting.folder, "--queue", str(QUEUE), "--seconds", str(SECONDS), graph="demo")
+    graph = server.call("/v1/graphs")["graphs"][0]["id"]
+    entities = [row["name"] for row in server.call(f"/v1/graphs/{graph}/entities?limit=1000")]
+    relations = [row["name"] for row in server.call(f"/v1/graphs/{graph}/relations?limit=1000")]
+    seconds = 60 * setting.effort.load_minutes
+    answers, memory = _press(server, graph, entities, relations, seconds)
+    line.tried = sum(answers.values())
+    line.wrong = [f"{count} answers with {code}" for code, count in answers.items() if code not in ALLOWED]
+    line.expect(answers[429] > 0, "the queue was never full")
+    third = len(memory) // 3
+    before, after = max(memory[:third] or [0.0]), max(memory[third:] or [0.0])
+    line.expect(after <= before + MAY_GROW_MB, f"memory grew from {before:.0f} to {after:.0f} MB")
+    line.expect(server.end() == 0, f"ended badly: {server.said[-300:]}")
+    line.expect("Traceback" not in server.said, server.said[-300:])
+    line.remark = (
+        f"{setting.effort.load_minutes:g} minutes, {CALLERS} callers, {answers[200]:,} answers, {answers[429]:,} told "
+        f"to come later; {_at(memory, 60, seconds):.0f} MB after a minute, "
+        f"{before:.0f} MB at most in the first third, {after:.0f} MB after it, {memory[-1]:.0f} MB at the end"
+    )
 
 
 def _press(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from campaign.extremes import EXTREMES
-from campaign.lines import Effort, Line
+from campaign.lines import Effort, Line, NotHereError
+from campaign.setting import Attempt, Setting
 
 ROOT = Path(__file__).resolve().parents[2]
 SETS, SANITIZED = "native: instruction sets on a real graph", "native: kernels' tests with ASan and UBSan"
@@ -17,39 +17,34 @@ SETS, SANITIZED = "native: instruction sets on a real graph", "native: kernels' 
 LONG = ("native: a hub with 10^6 edges", SANITIZED)
 
 
-def native_names(effort: Effort) -> list[str]:
+def native_code(effort: Effort) -> dict[str, Attempt]:
     """The sanitizers first: they take the longest."""
-    names = [SANITIZED, SETS, *(f"native: {name}" for name in EXTREMES)]
-    return [name for name in names if not (effort.is_short and name in LONG)]
+    found: dict[str, Attempt] = {SANITIZED: _sanitized, SETS: _instruction_sets}
+    found |= {f"native: {name}": _extreme(name) for name in EXTREMES}
+    return {name: attempt for name, attempt in found.items() if not (effort.is_short and name in LONG)}
 
 
-def native_code(folder: Path, effort: Effort) -> Iterator[Line]:
-    line = Line(SETS)
-    if effort.wants(line.name):
-        yield _instruction_sets(line)
-    for name in EXTREMES:
-        line = Line(f"native: {name}")
-        if effort.wants(line.name) and not (effort.is_short and line.name in LONG):
-            done = subprocess.run(
-                [sys.executable, str(Path(__file__).with_name("extremes.py")), name], capture_output=True, text=True
-            )
-            # A crash ends the process without a word: that is one wrong try.
-            found = [text for text in done.stdout.splitlines() if text]
-            line.tried = sum(text.startswith("held") for text in found)
-            line.wrong = [text for text in found if not text.startswith("held")]
-            line.tried += len(line.wrong)
-            line.expect(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
-            yield line
-    line = Line(SANITIZED)
-    if effort.wants(line.name) and not effort.is_short:
-        done = subprocess.run(["make", "sanitized"], cwd=ROOT, capture_output=True, text=True)
-        passed = re.search(r"(\d+) passed", done.stdout)
-        line.tried = int(passed[1]) if passed else 0
-        line.expect(done.returncode == 0, f"exit code {done.returncode}: {done.stdout[-300:]} {done.stderr[-500:]}")
-        yield line
+def _sanitized(line: Line, setting: Setting) -> None:
+    done = subprocess.run(["make", "sanitized"], cwd=ROOT, capture_output=True, text=True)
+    passed = re.search(r"(\d+) passed", done.stdout)
+    line.tried = int(passed[1]) if passed else 0
+    line.expect(done.returncode == 0, f"exit code {done.returncode}: {done.stdout[-300:]} {done.stderr[-500:]}")
 
 
-def _instruction_sets(line: Line) -> Line:
+def _extreme(name: str) -> Attempt:
+    def attempt(line: Line, setting: Setting) -> None:
+        words = [sys.executable, str(Path(__file__).with_name("extremes.py")), name]
+        done = subprocess.run(words, capture_output=True, text=True)
+        # A crash ends the process without a word: that is one wrong try.
+        found = [text for text in done.stdout.splitlines() if text]
+        line.tried = len(found)
+        line.wrong = [text for text in found if not text.startswith("held")]
+        line.expect(done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-300:]}")
+
+    return attempt
+
+
+def _instruction_sets(line: Line, setting: Setting) -> None:
     """Scores of the bundled model by each instruction set against plain torch, on a graph that people made."""
     import torch
 
@@ -69,8 +64,7 @@ def _instruction_sets(line: Line) -> Line:
     with plain_torch():
         wanted = gamma.scores(kg, heads, relations)
     if module is None:
-        line.skipped = "the engine is not built"
-        return line
+        raise NotHereError("the engine is not built")
     before = module.isa()
     for name in INSTRUCTION_SETS:
         if module.use_isa(name):
@@ -80,4 +74,3 @@ def _instruction_sets(line: Line) -> Line:
                 line.expect(far < 1e-4, f"{name}, query {q}: differs by {far:.1e} of the largest score")
                 line.expect(bool(found[q].argmax() == wanted[q].argmax()), f"{name}, query {q}: another first answer")
     module.use_isa(before)
-    return line

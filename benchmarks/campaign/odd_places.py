@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from campaign.jobs import MODEL, environment
-from campaign.lines import Effort, Line
+from campaign.lines import Effort, Line, NotHereError
 from campaign.odd_files import PIPES, TEXT, lay_out_odd_files
 from campaign.refusing import ends_well, runs_well
 from campaign.zygote import Zygote
@@ -68,8 +68,7 @@ def _copied(source: str, target: str) -> None:
 def forbidden(line: Line, place: Path, zygote: Zygote, effort: Effort) -> None:
     """Files that may not be read, folders that may not be written, for a user who is not root."""
     if os.getuid() != 0:
-        line.skipped = "only root can become another user"
-        return
+        raise NotHereError("only root can become another user")
     (place / "secret.tsv").write_text(TEXT)
     (place / "secret.tsv").chmod(0)
     (place / "closed").mkdir(mode=0o700)

@@ -9,13 +9,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from campaign.jobs import environment, orphans, prepare
-from campaign.lines import Effort, Line
+from campaign.jobs import environment, orphans
+from campaign.lines import Effort, Line, NotHereError
+from campaign.setting import Attempt, Setting
 
 if TYPE_CHECKING:
     from gamma_kg import Gamma, KnowledgeGraph
@@ -24,28 +25,12 @@ MINUTE = 60.0
 TORCHRUN = "torchrun with a process killed"
 
 
-def process_names(effort: Effort) -> list[str]:
-    return [_threads_name(effort), *(f"fork after {name}" for name in FORKS), TORCHRUN]
+def threads_and_processes(effort: Effort) -> dict[str, Attempt]:
+    forks = {f"fork after {name}": _forked(program) for name, program in FORKS.items()}
+    return {TORCHRUN: _one_of_two, f"one model, {effort.threads} threads, two graphs": _many_threads} | forks
 
 
-def _threads_name(effort: Effort) -> str:
-    return f"one model, {effort.threads} threads, two graphs"
-
-
-def threads_and_processes(folder: Path, effort: Effort) -> Iterator[Line]:
-    line = Line(_threads_name(effort))
-    if effort.wants(line.name):
-        yield _many_threads(line, effort)
-    for name, program in FORKS.items():
-        line = Line(f"fork after {name}")
-        if effort.wants(line.name):
-            yield _forked(line, program)
-    line = Line(TORCHRUN)
-    if effort.wants(line.name):
-        yield _one_of_two(line, folder, effort)
-
-
-def _many_threads(line: Line, effort: Effort) -> Line:
+def _many_threads(line: Line, setting: Setting) -> None:
     """Every thread asks questions on both graphs; the answers are those of one thread alone, bit for bit."""
     import torch
 
@@ -61,12 +46,11 @@ def _many_threads(line: Line, effort: Effort) -> Line:
 
     alone = [ask(gamma, question) for question in questions]
     fresh = Gamma.from_pretrained()  # with nothing in its caches: that is where threads would meet
-    with ThreadPoolExecutor(effort.threads) as pool:
+    with ThreadPoolExecutor(setting.effort.threads) as pool:
         together = list(pool.map(lambda question: ask(fresh, question), questions))
     for question, one, other in zip(questions, alone, together, strict=True):
         line.expect(torch.equal(one, other), f"{question}: differs by {float((one - other).abs().max())}")
-    _many_predict(line, gamma, graphs, questions[::6], effort.threads)
-    return line
+    _many_predict(line, gamma, graphs, questions[::6], setting.effort.threads)
 
 
 def _many_predict(
@@ -133,29 +117,28 @@ FORKS = {
 }
 
 
-def _forked(line: Line, program: str) -> Line:
-    if not hasattr(os, "fork"):
-        line.skipped = "this system has no fork"
-        return line
-    try:
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=180,
-            env=os.environ | {"OMP_NUM_THREADS": "2"},
-        )  # fmt: skip
-        line.expect(done.returncode in (0, 2), f"exit code {done.returncode}: {done.stderr[-300:]}")
-        line.remark = "refused in a sentence" if done.returncode else "answered"
-    except subprocess.TimeoutExpired:
-        line.expect(False, "the child hangs")
-    return line
+def _forked(program: str) -> Attempt:
+    def attempt(line: Line, setting: Setting) -> None:
+        if not hasattr(os, "fork"):
+            raise NotHereError("this system has no fork")
+        try:
+            done = subprocess.run(
+                [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=180,
+                env=os.environ | {"OMP_NUM_THREADS": "2"},
+            )  # fmt: skip
+            line.expect(done.returncode in (0, 2), f"exit code {done.returncode}: {done.stderr[-300:]}")
+            line.remark = "refused in a sentence" if done.returncode else "answered"
+        except subprocess.TimeoutExpired:
+            line.expect(False, "the child hangs")
+
+    return attempt
 
 
-def _one_of_two(line: Line, folder: Path, effort: Effort) -> Line:
+def _one_of_two(line: Line, setting: Setting) -> None:
     """Two processes train together; one is killed: all end within a minute, the reason is told, and it goes on."""
-    start, rng = folder / "start", random.Random(effort.seed)
-    prepare(start)
-    for number in range(1 if effort.is_short else 4):
-        place = folder / f"torchrun{number}"
-        shutil.copytree(start, place)
+    rng = random.Random(setting.effort.seed)
+    for number in range(1 if setting.effort.is_short else 4):
+        place = setting.fresh(f"torchrun{number}")
         process = _torchrun(place)
         victim = _wait_for(process.pid, rank=number % 2, until=place / "run" / "state.pt")
         if victim is None:
@@ -180,7 +163,6 @@ def _one_of_two(line: Line, folder: Path, effort: Effort) -> Line:
         said, _ = again.communicate(timeout=600)
         line.expect(again.returncode == 0, f"did not go on: {said[-400:]}")
         shutil.rmtree(place)
-    return line
 
 
 def _torchrun(place: Path, *more: str) -> subprocess.Popen[str]:

@@ -10,11 +10,11 @@ import subprocess
 import sys
 import tarfile
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from campaign.lines import Effort, Line
+from campaign.lines import Effort, Line, NotHereError
+from campaign.setting import Attempt, Setting
 
 ROOT = Path(__file__).resolve().parents[2]
 INDEX = "https://pypi.org/pypi"
@@ -23,32 +23,19 @@ PYTEST = ("-p", "no:cacheprovider")
 TESTED = ("tests/io", "tests/graph", "tests/nn", "tests/kernels/test_propagate.py", "tests/kernels/test_native.py")
 
 
-LOCKED, LICENCES = "supply: every package is locked by hash", "supply: licences are listed"
-WEAKNESSES = "supply: no known weakness"
-BUILT = "supply: two wheels are the same", "supply: tests of the source archive"
+def supply(effort: Effort) -> dict[str, Attempt]:
+    quick: dict[str, Attempt] = {"every package is locked by hash": _locked, "licences are listed": _licences}
+    slow: dict[str, Attempt] = {
+        "two wheels are the same": _same_wheels, "tests of the source archive": _archive_tested,
+        "no known weakness": _audited,
+    }  # fmt: skip
+    return {f"supply: {name}": attempt for name, attempt in (quick if effort.is_short else slow | quick).items()}
 
 
-def supply_names(effort: Effort) -> list[str]:
-    return [LOCKED, LICENCES] if effort.is_short else [*BUILT, LOCKED, LICENCES, WEAKNESSES]
-
-
-def supply(folder: Path, effort: Effort) -> Iterator[Line]:
-    line = Line(LOCKED)
-    if effort.wants(line.name):
-        yield _locked(line)
-    line = Line(LICENCES)
-    if effort.wants(line.name):
-        words = [sys.executable, str(ROOT / "scripts" / "licences.py"), "--check"]
-        done = subprocess.run(words, capture_output=True, text=True)
-        line.expect(done.returncode == 0, done.stderr.strip())
-        yield line
-    if effort.is_short:
-        return
-    line = Line(WEAKNESSES)
-    if effort.wants(line.name):
-        yield _audited(line)
-    if any(effort.wants(name) for name in BUILT):
-        yield from _built(*map(Line, BUILT), folder)
+def _licences(line: Line, setting: Setting) -> None:
+    words = [sys.executable, str(ROOT / "scripts" / "licences.py"), "--check"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    line.expect(done.returncode == 0, done.stderr.strip())
 
 
 def _lock() -> dict[str, tuple[str, str]]:
@@ -58,7 +45,7 @@ def _lock() -> dict[str, tuple[str, str]]:
     return {_name(name): (version, hashes) for name, version, hashes in re.findall(entry, lock)}
 
 
-def _audited(line: Line) -> Line:
+def _audited(line: Line, setting: Setting) -> None:
     """What the package index knows of the locked versions: of each version, or (a mirror) of the latest one only."""
     locked, unknown = _lock(), []
     for name, (version, _) in locked.items():
@@ -70,10 +57,9 @@ def _audited(line: Line) -> Line:
         known = [found["id"] for found in told.get("vulnerabilities") or [] if not found.get("withdrawn")]
         line.expect(not known, f"{name} {version}: {', '.join(known)}")
     if not line.tried:
-        line.skipped = f"{INDEX} can't be reached"
-    elif unknown:
+        raise NotHereError(f"{INDEX} can't be reached")
+    if unknown:
         line.remark = f"of {len(locked)} packages, {len(unknown)} are not at the only version that this index tells of"
-    return line
 
 
 def _asked(url: str) -> dict[str, Any] | None:
@@ -84,7 +70,7 @@ def _asked(url: str) -> dict[str, Any] | None:
         return None
 
 
-def _locked(line: Line) -> Line:
+def _locked(line: Line, setting: Setting) -> None:
     locked = _lock()
     for text in (ROOT / "constraints.txt").read_text().splitlines():
         if "==" in text and not text.startswith("#"):
@@ -95,53 +81,59 @@ def _locked(line: Line) -> Line:
             )
     for name, (version, hashes) in locked.items():
         line.expect("sha256:" in hashes, f"{name} {version} has no hash")
-    return line
 
 
 def _name(package: str) -> str:
     return re.sub(r"[-_.]+", "-", package).lower()
 
 
-def _built(same: Line, tested: Line, folder: Path) -> Iterator[Line]:
-    """The source archive, unpacked in two places with other names, gives the same wheel twice; its tests pass."""
-    environment = os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}
-    done = _build("--sdist", ROOT, folder / "archive", environment)
-    archives = list((folder / "archive").glob("*.tar.gz"))
-    if done or not archives:
-        same.expect(False, f"no source archive: {done}")
-        yield same
-        return
-    wheels, places = [], [folder / "one", folder / "another-place"]
-    for place in places:
-        with tarfile.open(archives[0]) as archive:
-            archive.extractall(place, filter="data")
-        source = next(place.iterdir())
-        done = _build("--wheel", source, place / "wheel", environment)
-        same.expect(not done, f"no wheel: {done}")
-        wheels += list((place / "wheel").glob("*.whl"))
-    same.expect(len(wheels) == 2 and wheels[0].read_bytes() == wheels[1].read_bytes(), f"wheels differ: {wheels}")
-    yield same
-    source, target = next(path for path in places[0].iterdir() if path.name != "wheel"), folder / "installed"
-    shutil.unpack_archive(wheels[0], target, "zip")
+def _same_wheels(line: Line, setting: Setting) -> None:
+    """The source archive, unpacked in two places with other names, gives the same wheel twice."""
+    wheels = [_built(setting.shared, place).read_bytes() for place in ("one", "another-place")]
+    line.expect(wheels[0] == wheels[1], "the wheels differ")
+
+
+def _archive_tested(line: Line, setting: Setting) -> None:
+    """The tests in the archive pass with the package that was built from it."""
+    wheel, target = _built(setting.shared, "one"), setting.folder / "installed"
+    shutil.unpack_archive(wheel, target, "zip")
     # Without site (-S): the editable installation of this Python would take the place of what PYTHONPATH says.
     paths = os.pathsep.join([str(target), *sys.path])
     program = f"import sys, pytest, gamma_kg; print(gamma_kg.__file__); sys.exit(pytest.main({[*PYTEST, *TESTED]!r}))"
-    done_ = subprocess.run(
-        [sys.executable, "-S", "-c", program], cwd=source, text=True, capture_output=True,
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program], cwd=_unpacked(setting.shared, "one"), text=True, capture_output=True,
         env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
-    passed, found = re.search(r"(\d+) passed", done_.stdout), done_.stdout.partition("\n")[0]
-    tested.tried = int(passed[1]) if passed else 0
-    tested.expect(tested.tried > 0, f"no test was run: {done_.stdout[-300:]} {done_.stderr[-300:]}")
-    tested.expect(done_.returncode == 0, f"exit code {done_.returncode}: {done_.stdout[-500:]}")
-    tested.expect(found.startswith(str(target)), f"what was tested is {found}")
-    yield tested
+    passed, found = re.search(r"(\d+) passed", done.stdout), done.stdout.partition("\n")[0]
+    line.tried = int(passed[1]) if passed else 0
+    line.expect(line.tried > 0, f"no test was run: {done.stdout[-300:]} {done.stderr[-300:]}")
+    line.expect(done.returncode == 0, f"exit code {done.returncode}: {done.stdout[-500:]}")
+    line.expect(found.startswith(str(target)), f"what was tested is {found}")
 
 
-def _build(kind: str, source: Path, out: Path, environment: dict[str, str]) -> str:
-    """Builds without fetching anything; what was said in the end where it failed."""
+def _built(shared: Path, name: str) -> Path:
+    """The wheel built from the archive in the folder of this name; built once."""
+    out = shared / f"{name}-wheel"
+    if not out.exists():
+        _build("--wheel", _unpacked(shared, name), out)
+    return next(out.glob("*.whl"))
+
+
+def _unpacked(shared: Path, name: str) -> Path:
+    """The sources in the archive, in a folder of this name; the archive is made once."""
+    if not (shared / "archive").exists():
+        _build("--sdist", ROOT, shared / "archive")
+    if not (shared / name).exists():
+        with tarfile.open(next((shared / "archive").glob("*.tar.gz"))) as archive:
+            archive.extractall(shared / name, filter="data")
+    return next((shared / name).iterdir())
+
+
+def _build(kind: str, source: Path, out: Path) -> None:
+    """Builds without fetching anything."""
     done = subprocess.run(
         [sys.executable, "-m", "build", kind, "--no-isolation", "--outdir", str(out), str(source)],
-        capture_output=True, text=True, env=environment, cwd=out.parent,
+        capture_output=True, text=True, env=os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}, cwd=out.parent,
     )  # fmt: skip
-    return "" if done.returncode == 0 else (done.stdout + done.stderr)[-600:] or "failed"
+    if done.returncode:
+        raise RuntimeError(f"no {kind}: {(done.stdout + done.stderr)[-600:]}")

@@ -8,13 +8,11 @@ import resource
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-from campaign.jobs import JOBS, Job, calm, environment, prepare
-from campaign.killing import commands, different
-from campaign.lines import Effort, Line
-from campaign.zygote import Zygote
+from campaign.jobs import Job, different, environment
+from campaign.lines import Effort, Line, NotHereError
+from campaign.setting import Attempt, Setting, for_each_job
 
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 # Jumps of the wall clock; time goes on from there.
@@ -28,41 +26,25 @@ FACTS = 250_000
 LIMITS_MB = (400, 1279, 1281, 1350, 1500, 1700, 2200, 3400)
 
 
-def surroundings_names(effort: Effort) -> list[str]:
+def surroundings(effort: Effort) -> dict[str, Attempt]:
     """In the short campaign one job stands for all where each would start Python anew."""
-    jumping = [job.name for job in JOBS if not effort.is_short or job.name == "pretrain"]
-    limited = [job.name for job in JOBS if not effort.is_short or job.name == "complete"]
-    return [
-        *(f"replaced while read: {file}, {way}" for file in READERS for way in WAYS),
-        *(f"clock that jumps: {name}" for name in jumping),
-        *(f"memory limit: {name}" for name in limited),
-    ]
+    replaced = {f"replaced while read: {file}, {way}": _replaced(file, way) for file in READERS for way in WAYS}
+    jumping, limited = for_each_job("clock that jumps", _jumping), for_each_job("memory limit", _limited)
+    if effort.is_short:
+        jumping = {name: jumping[name] for name in ("clock that jumps: pretrain",)}
+        limited = {name: limited[name] for name in ("memory limit: complete",)}
+    return replaced | jumping | limited
 
 
-def surroundings(folder: Path, effort: Effort) -> Iterator[Line]:
-    start = folder / "start"
-    prepare(start)
-    with commands() as zygote:
-        for file in READERS:
-            for way in WAYS:
-                line = Line(f"replaced while read: {file}, {way}")
-                if effort.wants(line.name):
-                    yield _replaced(line, file, way, folder / f"{file}{way}".replace(" ", ""), effort, zygote)
-        for job in JOBS:
-            line = Line(f"clock that jumps: {job.name}")
-            if effort.wants(line.name):
-                yield _jumping(line, job, start, folder, effort, zygote)
-        for job in JOBS:
-            line = Line(f"memory limit: {job.name}")
-            if effort.wants(line.name):
-                yield _limited(line, job, start, folder / f"limited-{job.short_name}", effort)
+def _replaced(file: str, way: str) -> Attempt:
+    return lambda line, setting: _replace(line, setting, file, way)
 
 
-def _replaced(line: Line, file: str, way: str, folder: Path, effort: Effort, zygote: Zygote) -> Line:
+def _replace(line: Line, setting: Setting, file: str, way: str) -> None:
     """Read while another process replaces it: the result is that of the old file, of the new one, or an error."""
     import polars as pl
 
-    folder.mkdir()
+    folder, effort, zygote = setting.folder, setting.effort, setting.zygote
     for name, letter in (("old", "a"), ("new", "b")):
         rows = [f"{letter}{i}\tnext\t{letter}{(i * 7 + 1) % FACTS}\n" for i in range(FACTS)]
         if file.endswith(".tsv"):
@@ -81,7 +63,7 @@ def _replaced(line: Line, file: str, way: str, folder: Path, effort: Effort, zyg
         whole = time.monotonic() - began
         if code:
             line.expect(False, f"undisturbed: exit code {code}: {said[-300:]}")
-            return line
+            return
         expected.append(job.outcome(place))
     rng, refused = random.Random(f"{file} {way} {effort.seed}"), 0
     for number in range(max(2, effort.kills // 2)):
@@ -104,24 +86,20 @@ def _replaced(line: Line, file: str, way: str, folder: Path, effort: Effort, zyg
         )
         shutil.rmtree(place)
     line.remark = f"{refused} refused"
-    return line
 
 
-def _jumping(line: Line, job: Job, start: Path, folder: Path, effort: Effort, zygote: Zygote) -> Line:
+def _jumping(line: Line, setting: Setting, job: Job) -> None:
     """The wall clock jumps years forth and back while the job runs: the result is the same, in about the same time."""
     if not Path(FAKETIME).exists():
-        line.skipped = "libfaketime is not installed (apt-get install libfaketime)"
-        return line
-    expected = calm(job, start, folder, zygote)
-    place, clock = folder / f"jump-{job.short_name}", folder / "clock"
-    shutil.copytree(start, place)
+        raise NotHereError("libfaketime is not installed (apt-get install libfaketime)")
+    expected, place, clock = setting.calm(job), setting.fresh("jump"), setting.folder / "clock"
     clock.write_text("+0s")
     changes = {
         "LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }  # fmt: skip
     process, jumps = job.start(place, None, **changes), 0
-    rng = random.Random(f"{job.name} {effort.seed}")
+    rng = random.Random(f"{job.name} {setting.effort.seed}")
     end = time.monotonic() + 600
     while process.poll() is None and time.monotonic() < end:
         clock.write_text(rng.choice(JUMPS))
@@ -133,16 +111,13 @@ def _jumping(line: Line, job: Job, start: Path, folder: Path, effort: Effort, zy
     wrong = different(job.outcome(place), expected)
     line.expect(not wrong, wrong)
     line.remark = f"{jumps} jumps"
-    return line
 
 
-def _limited(line: Line, job: Job, start: Path, folder: Path, effort: Effort) -> Line:
+def _limited(line: Line, setting: Setting, job: Job) -> None:
     """With less and less address space: it works, or one line and exit code 2; with enough it goes on."""
-    shutil.copytree(start, folder)
     worked = refused = 0
-    for limit in LIMITS_MB[:: 4 if effort.is_short else 1]:
-        place = folder.with_name(f"{folder.name}{limit}")
-        shutil.copytree(start, place)
+    for limit in LIMITS_MB[:: 4 if setting.effort.is_short else 1]:
+        place = setting.fresh(f"limit{limit}")
         done = subprocess.run(
             [*job.program, *job.arguments], cwd=place, env=environment(place) | {"OPENBLAS_NUM_THREADS": "1"},
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=600,
@@ -155,4 +130,3 @@ def _limited(line: Line, job: Job, start: Path, folder: Path, effort: Effort) ->
         if done.returncode == 0:
             break
     line.expect(worked > 0 and refused > 0, f"no limit was both felt and enough: {worked} worked, {refused} refused")
-    return line

@@ -1,6 +1,7 @@
 """Starts commands of gamma without paying for the imports each time: one process imports, and forks for each command.
 
 What is forked is a whole process with a session of its own that runs the command line; it can be killed like any other.
+A program of the campaign (its name ends with .py) is started in the same way.
 Starting Python takes longer than most small jobs, and 200 kills would be an hour of imports. Some kills still go to
 processes that are started the usual way, so that imports are hit too.
 
@@ -10,8 +11,10 @@ processes that are started the usual way, so that imports are hit too.
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -26,6 +29,7 @@ IMPORTS = (
     "gamma_kg.complete.proposals", "gamma_kg.evaluation.benchmark", "gamma_kg.evaluation.store",
     "gamma_kg.training.pretrain", "gamma_kg.training.finetune", "gamma_kg.training.adapt", "gamma_kg.data.download",
     "gamma_kg.graph.store.index", "gamma_kg.serve.app", "gamma_kg.serve.run", "gamma_kg.serve.service",
+    "rdflib", "gamma_kg.report.render", "gamma_kg.report.runs", "gamma_kg.logic.query_sets", "gamma_kg.logic.sparql",
 )  # fmt: skip
 
 
@@ -47,6 +51,7 @@ class Child:
     def poll(self) -> int | None:
         if self.returncode is None:
             self.returncode, self.peak_mb, self.cpu_seconds = self._zygote.ask({"poll": self.pid})
+            self._zygote.used_seconds += self.cpu_seconds
         return self.returncode
 
     def wait(self, timeout: float = 900) -> int:
@@ -77,6 +82,7 @@ class Zygote:
         self._process: subprocess.Popen[str] | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="gamma-faults-said-")
         self._number = 0
+        self.used_seconds = 0.0  # of the processor, by the commands that have ended
 
     def ask(self, request: dict[str, Any]) -> Any:
         if self._process is None:
@@ -149,7 +155,11 @@ def become(command: dict[str, Any]) -> None:
     if "GAMMA_FAULTS_USER" in os.environ:
         os.setgid(int(os.environ["GAMMA_FAULTS_USER"]))
         os.setuid(int(os.environ["GAMMA_FAULTS_USER"]))
-    sys.argv = ["gamma", *command["words"]]
+    sys.argv = command["words"] if _is_program(command["words"]) else ["gamma", *command["words"]]
+
+
+def _is_program(words: list[str]) -> bool:
+    return words[0].endswith(".py")
 
 
 if __name__ == "__main__":
@@ -162,9 +172,14 @@ if __name__ == "__main__":
         from fetch_program import use_server
 
         use_server()
+    # What was imported is no garbage: else each command looks through all of it when it ends, for half a second.
+    gc.freeze()
     todo = serve()
     if todo is not None:
         become(todo)
-        from gamma_kg.__main__ import main
+        if _is_program(todo["words"]):
+            runpy.run_path(todo["words"][0], run_name="__main__")
+        else:
+            from gamma_kg.__main__ import main
 
-        main()
+            main()

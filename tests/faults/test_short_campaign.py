@@ -14,8 +14,11 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
-from campaign.killing import commands, in_pythons_start  # noqa: E402
-from campaign.lines import SHORT, Effort, Line, Part  # noqa: E402
+from campaign.commands import commands  # noqa: E402
+from campaign.killing import in_pythons_start  # noqa: E402
+from campaign.lanes import tried  # noqa: E402
+from campaign.lines import SHORT, Effort, Line, NotHereError  # noqa: E402
+from campaign.setting import Attempt, Part, Setting  # noqa: E402
 
 import faults  # noqa: E402
 
@@ -45,9 +48,11 @@ def zygote() -> Iterator[None]:
 @pytest.mark.parametrize("part", LINES)
 def test_nothing_is_lost_and_nobody_gets_in(part: str, tmp_path: Path) -> None:
     names = faults.chosen([part], SHORT, LINES[part])
-    lines = list(faults.PARTS[part].run(tmp_path, replace(SHORT, kills=1, only=frozenset(names))))
+    effort = replace(SHORT, kills=1)
+    attempts = faults.PARTS[part].attempts(effort)
+    lines = [tried(name, attempts[name], tmp_path, tmp_path / str(i), effort) for i, name in enumerate(sorted(names))]
     assert [f"{line.name}: {complaint}" for line in lines for complaint in line.wrong] == []
-    assert {line.name for line in lines} == names and len(names) >= len(LINES[part])
+    assert len(names) >= len(LINES[part])
     assert all(line.tried or line.skipped for line in lines)
 
 
@@ -58,26 +63,41 @@ def test_a_line_counts_what_is_wrong() -> None:
     assert (line.tried, line.wrong) == (2, ["the reason"]) and "2 tried" in str(line) and "1 wrong" in str(line)
 
 
-def _names(effort: Effort) -> list[str]:
-    return ["a", "b", "c"]
+def test_lines_of_a_kind_are_one_row(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [Line("killed: index", 3, ["lost"], processor_seconds=2), Line("killed: serve", 4), Line("bombs", 5)]
+    found = {line.name: line for line in faults.by_kind(lines)}
+    assert (found["killed"].tried, found["killed"].wrong, found["killed"].remark) == (7, ["lost"], "2 lines")
+    assert found["hostile"].tried == 5 and len(found) == 2
+    assert faults.print_table(list(found.values()), []) == 1
+    assert "| killed (2 lines) | 7 | 1 | 2 |" in capsys.readouterr().out
 
 
-def _part(folder: Path, effort: Effort) -> Iterator[Line]:
-    """Line b is wrong; the part fails before c."""
-    for name in ("a", "b"):
-        if effort.wants(name):
-            line = Line(name)
-            line.expect(name != "b", "broken")
-            yield line
-    if effort.wants("c"):
-        raise RuntimeError("no c today")
+def _part(effort: Effort) -> dict[str, Attempt]:
+    """Line b is wrong, the campaign itself fails in c, and d can't be tried."""
+    return {"a": _right, "b": _wrong, "c": _failing, "d": _absent}
+
+
+def _right(line: Line, setting: Setting) -> None:
+    line.expect(setting.folder.is_dir() and not list(setting.folder.iterdir()), "no empty folder")
+
+
+def _wrong(line: Line, setting: Setting) -> None:
+    line.expect(False, "broken")
+
+
+def _failing(line: Line, setting: Setting) -> None:
+    raise RuntimeError("no c today")
+
+
+def _absent(line: Line, setting: Setting) -> None:
+    raise NotHereError("no disk to be had")
 
 
 @pytest.mark.parametrize("lanes", [1, 2])
 def test_a_campaign_goes_on_and_no_line_is_missed(lanes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = tmp_path / "record.jsonl"
     record.write_text(json.dumps({"name": "a", "tried": 7}) + "\n")
-    monkeypatch.setattr(faults, "PARTS", {"p": Part(_names, _part, together=2)})
+    monkeypatch.setattr(faults, "PARTS", {"p": Part(_part, together=2)})
     for words, tried_a in ((["--go-on"], 7), ([], 1)):
         words += ["--part", "p", "--record", str(record), "--lanes", str(lanes)]
         monkeypatch.setattr("sys.argv", ["faults.py", *words])
@@ -86,7 +106,8 @@ def test_a_campaign_goes_on_and_no_line_is_missed(lanes: int, tmp_path: Path, mo
         found = {line.name: line for line in lines}
         assert (found["a"].tried, found["b"].wrong) == (tried_a, ["broken"])
         assert "no c today" in found["c"].wrong[0]
-        assert [go["lines"] for go in goes] == [3 if tried_a == 1 else 2] and goes[0]["minutes"] >= 0
+        assert (found["d"].skipped, found["d"].wrong) == ("no disk to be had", [])
+        assert [go["lines"] for go in goes] == [4 if tried_a == 1 else 3] and goes[0]["minutes"] >= 0
 
 
 def test_the_campaign_is_a_program() -> None:
