@@ -9,7 +9,9 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -47,27 +49,34 @@ def _lock() -> dict[str, tuple[str, str]]:
 
 def _audited(line: Line, setting: Setting) -> None:
     """What the package index knows of the locked versions: of each version, or (a mirror) of the latest one only."""
-    locked, unknown = _lock(), []
-    for name, (version, _) in locked.items():
-        version = version.partition("+")[0]  # torch for the CPU
-        told = _asked(f"{INDEX}/{name}/{version}/json") or _asked(f"{INDEX}/{name}/json")
-        if told is None or told["info"]["version"] != version:
-            unknown.append(name)
-            continue
-        known = [found["id"] for found in told.get("vulnerabilities") or [] if not found.get("withdrawn")]
-        line.expect(not known, f"{name} {version}: {', '.join(known)}")
+    locked, unknown = {name: version.partition("+")[0] for name, (version, _) in _lock().items()}, 0  # torch has +cpu
+    with ThreadPoolExecutor(8) as pool:
+        for (name, version), told in zip(locked.items(), pool.map(_known, locked.items()), strict=True):
+            if told is None or told["info"]["version"] != version:
+                unknown += 1
+                continue
+            weak = [found["id"] for found in told.get("vulnerabilities") or [] if not found.get("withdrawn")]
+            line.expect(not weak, f"{name} {version}: {', '.join(weak)}")
     if not line.tried:
-        raise NotHereError(f"{INDEX} can't be reached")
+        raise NotHereError(f"{INDEX} tells of no locked version")
     if unknown:
-        line.remark = f"of {len(locked)} packages, {len(unknown)} are not at the only version that this index tells of"
+        line.remark = f"of {len(locked)} packages, {unknown} are not at the only version that this index tells of"
+
+
+def _known(package: tuple[str, str]) -> dict[str, Any] | None:
+    name, version = package
+    return _asked(f"{INDEX}/{name}/{version}/json") or _asked(f"{INDEX}/{name}/json")
 
 
 def _asked(url: str) -> dict[str, Any] | None:
+    """What the index says; None where it knows nothing of it."""
     try:
         with urllib.request.urlopen(url, timeout=20) as answer:
             return dict(json.load(answer))
-    except (OSError, ValueError):
+    except (urllib.error.HTTPError, ValueError):
         return None
+    except OSError as error:
+        raise NotHereError(f"{INDEX} can't be reached ({error})") from error
 
 
 def _locked(line: Line, setting: Setting) -> None:

@@ -7,11 +7,13 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 import zstandard
 
+from gamma_kg.data import rdf
 from gamma_kg.data.lines import MAX_LINE_BYTES
 from gamma_kg.data.read import read_triples
 from gamma_kg.errors import DataError
@@ -278,6 +280,33 @@ def test_a_bad_line_of_triples_costs_no_other(kind: str, tmp_path: Path, monkeyp
     assert encoded.report.bad_lines == len(broken)
     numbers = [int(re.findall(r"line (\d+)", text)[0]) for text in encoded.report.complaints]
     assert numbers == [4, 5, 10, 18, 32][: len(numbers)] and len(numbers) > 2
+
+
+@pytest.mark.parametrize("kind", ["nt", "nq", "ttl", "n3"])
+def test_many_bad_lines_are_not_many_readings(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a bad line the parser starts again, but not with all that is left: that would be hours for a large file."""
+    given, parse = [0], rdf.ox.parse
+
+    def counting(content: Any, **options: Any) -> Any:
+        if isinstance(content, bytes):
+            given[0] += len(content)
+            return parse(content, **options)
+        read = content.read
+
+        def counted(size: int = -1) -> bytes:
+            block = read(size)
+            given[0] += len(block)
+            return bytes(block)
+
+        content.read = counted
+        return parse(content, **options)
+
+    monkeypatch.setattr(rdf.ox, "parse", counting)
+    content = b"".join(b"<x:a%d> <x:r> <x:b> .\nbad .\n" % i for i in range(5000))
+    (tmp_path / f"f.{kind}").write_bytes(content)
+    report = read_triples(tmp_path / f"f.{kind}", skip_bad_lines=True).report
+    assert (report.rows, report.bad_lines) == (5000, 5000)
+    assert given[0] < 400 * len(content)
 
 
 def test_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import IO, cast
 
 import pyoxigraph as ox
@@ -30,7 +31,7 @@ BASE_IRI = "http://local.invalid/"
 BATCH_ROWS = 100_000
 # How much is given to the parser after a bad line, and twice as much each time that goes well: where every line is bad,
 # all that is left would be copied for each of them.
-AFTER_DAMAGE_BYTES = 1 << 12
+AFTER_DAMAGE_BYTES, AFTER_DAMAGE_LINES = 1 << 12, 100
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 PARTS_OF_STATEMENT = {RDF + name for name in ("subject", "predicate", "object", "reifies")}
 # Said again in our own words before the reason.
@@ -195,7 +196,10 @@ def _read_turtle_around_damage(name: str, kind: str, text: bytes, collector: Qua
     prefixes: dict[str, str] = {}
     while start < len(lines):
         known = "".join(f"@prefix {prefix}: <{iri}> . " for prefix, iri in prefixes.items()).encode()
-        parser = ox.parse(known + b"".join(lines[start:]), format=RDF_FORMATS[kind], base_iri=BASE_IRI)
+        # As a stream: where every statement is bad, all that is left would be copied for each of them.
+        rest = ((0, b"".join(lines[i : i + AFTER_DAMAGE_LINES])) for i in range(start, len(lines), AFTER_DAMAGE_LINES))
+        stream = _ChunkStream(chain([(0, known)] if known else [], rest))
+        parser = ox.parse(cast(IO[bytes], stream), format=RDF_FORMATS[kind], base_iri=BASE_IRI)
         try:
             for quad in parser:
                 collector.add(quad.subject, quad.predicate, quad.object)
