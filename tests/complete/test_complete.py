@@ -33,14 +33,14 @@ def countries() -> KnowledgeGraph:
 def test_a_missing_capital_is_asked_for_and_a_second_one_is_not(countries: KnowledgeGraph) -> None:
     slots = Slots(countries)
     slot = countries.relation_id("capital of") + countries.num_relations
-    worth = slots.worth(slot)
+    worth = slots.worth_of(slot, np.arange(countries.num_entities))
     assert worth[countries.entity_id("A")] == 0
     assert worth[countries.entity_id("F")] > 2 * worth[countries.entity_id("city A")]
 
 
 def test_one_role_that_rules_a_slot_out_is_enough(countries: KnowledgeGraph) -> None:
     # Cities lie in something, as countries do, but no capital of anything borders anything.
-    fits = Slots(countries).fit(countries.relation_id("borders"))
+    fits = Slots(countries).fits_of(countries.relation_id("borders"), np.arange(countries.num_entities))
     assert fits[countries.entity_id("city A")] < 0.2 < fits[countries.entity_id("C")]
 
 
@@ -74,7 +74,7 @@ def test_queries_come_most_promising_first_and_only_for_the_relations_named(coun
     slots = Slots(countries)
     queries = choose_queries(countries, slots, np.array([relation]))
     assert set(queries[:, 1] % countries.num_relations) == {relation}
-    worth = [slots.worth(slot)[source] for source, slot in queries.tolist()]
+    worth = [slots.worth_of(slot, np.array([source]))[0] for source, slot in queries.tolist()]
     assert worth == sorted(worth, reverse=True)
 
 
@@ -92,6 +92,21 @@ def test_a_relation_with_much_missing_leaves_turns_to_others() -> None:
     assert (np.diff(owns) == 2).all() and owns[0] <= 1
     alone = choose_queries(kg, Slots(kg), np.array([kg.relation_id("likes")]))
     assert (alone == queries[relation == kg.relation_id("likes")]).all()
+
+
+def test_of_too_many_queries_the_most_promising_are_kept(
+    countries: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kg, slots = countries, Slots(countries)
+    every = np.arange(kg.num_relations)
+    all_of_them = choose_queries(kg, slots, every)
+    worth = sorted((float(slots.worth_of(r, np.array([e]))[0]) for e, r in all_of_them.tolist()), reverse=True)
+    monkeypatch.setattr("gamma_kg.rules.slots.MOST_QUERIES", 9)
+    assert len(all_of_them) > 2 * 9 + 9
+    kept = choose_queries(kg, slots, every)
+    assert len({tuple(query) for query in kept.tolist()}) == 9
+    found = sorted((float(slots.worth_of(r, np.array([e]))[0]) for e, r in kept.tolist()), reverse=True)
+    assert found == worth[:9]
 
 
 def test_only_facts_about_the_entities_named_are_proposed(countries: KnowledgeGraph, small_gamma: Gamma) -> None:

@@ -13,7 +13,7 @@ from gamma_kg.predicting import calibrate
 from gamma_kg.rules import Rules, rules, rules_of, sample
 from gamma_kg.rules.large import SampledRules
 from gamma_kg.rules.reasons import ReasonFinder
-from gamma_kg.rules.slots import choose_queries
+from gamma_kg.rules.slots import MIN_WORTH, choose_queries
 
 
 def facts() -> list[tuple[str, str, str]]:
@@ -57,13 +57,15 @@ def test_slots_of_a_sample_of_everything_are_those_of_the_whole_graph(large: Kno
     everyone = np.arange(large.num_entities)
     for slot in range(2 * large.num_relations):
         assert np.array_equal(sampled.counts(slot, everyone), whole.count(slot))
-        assert np.allclose(sampled.fits_of(slot, everyone), whole.fit(slot))
-        assert np.allclose(sampled.worth_of(slot, everyone), whole.worth(slot))
-        assert np.array_equal(sampled.are_fit(slot, everyone), whole.fits(slot))
+        assert np.allclose(sampled.fits_of(slot, everyone), whole.fits_of(slot, everyone))
+        assert np.allclose(sampled.worth_of(slot, everyone), whole.worth_of(slot, everyone))
+        assert np.array_equal(sampled.are_fit(slot, everyone), whole.are_fit(slot, everyone))
         assert np.array_equal(sampled.are_excluded(slot, everyone), whole.excluded(slot))
         for found in (sampled.promising(slot, None), sampled.promising(slot, everyone)):
             assert np.array_equal(found[0], whole.promising(slot, None)[0])
             assert np.allclose(found[1], whole.promising(slot, None)[1])
+        worth = whole.worth_of(slot, everyone)
+        assert np.array_equal(whole.promising(slot, None)[0], np.flatnonzero(worth >= MIN_WORTH)), "none is left out"
     relations = np.arange(large.num_relations)
     chosen = choose_queries(large, sampled, relations, np.array([3, 5]))
     assert set(chosen[:, 0]) <= {3, 5} and len(chosen)

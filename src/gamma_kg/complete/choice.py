@@ -131,16 +131,17 @@ def _out_of_place(rules: Rules, queries: IntArray) -> NDArray[np.bool_]:
     property where only pizzas have one. And what is to be said of terms that the ontology only refers to: that is for
     the ontology that they are from."""
     found = np.zeros(len(queries), dtype=bool)
-    for relation in np.unique(queries[:, 1]).tolist():
-        rows = np.flatnonzero(queries[:, 1] == relation)
+    order = np.argsort(queries[:, 1], kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(queries[order, 1])) + 1) if len(queries) else ():
+        relation = int(queries[rows[0], 1])
         for outside in (
             rules.unasked.out_of_place(relation),
             rules.axioms.against(relation),
             rules.axioms.sorts.others(relation),
-            rules.slots.excluded(relation),
         ):
             if outside is not None:
                 found[rows] |= outside[queries[rows, 0]]
+        found[rows] |= rules.slots.are_excluded(relation, queries[rows, 0])
         if relation < rules.num_relations and (top := rules.top(relation)) is not None:
             found[rows] |= queries[rows, 0] == top
     return found

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from gamma_kg.graph.edges import Edges
 from gamma_kg.rules.sample import EntitySample, groups_of
-from gamma_kg.rules.slots import DOUBT, GUESS, MIN_FIT, MIN_WORTH, excludes
+from gamma_kg.rules.slots import DOUBT, GUESS, MIN_FIT, MIN_WORTH, Exclusions
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 KEPT_SLOTS = 1_024
-MOST_QUERIES = 1 << 22  # that a completion chooses from, all slots together
 
 
 class SampledSlots:
@@ -24,6 +23,7 @@ class SampledSlots:
     def __init__(self, edges: Edges, sample: EntitySample) -> None:
         self._edges, self.sample = edges, sample
         self.num_slots = edges.num_types
+        self._exclusions = Exclusions(sample.fillers_S.astype(np.float64), len(sample))
         self.both = lru_cache(maxsize=KEPT_SLOTS)(self._both)
         self._given = lru_cache(maxsize=KEPT_SLOTS)(self._shares)
         self.excluding = lru_cache(maxsize=KEPT_SLOTS)(self._excluding)
@@ -70,9 +70,6 @@ class SampledSlots:
         entity = self.sample.entity_n if among is None else among
         worth = self._worth_of_sample(slot) if among is None else self.worth_of(slot, entity)
         chosen = np.flatnonzero(worth >= MIN_WORTH)
-        most = max(MOST_QUERIES // self.num_slots, 1)
-        if len(chosen) > most:
-            chosen = np.sort(chosen[np.argsort(-worth[chosen], kind="stable")[:most]])
         return entity[chosen], worth[chosen]
 
     def _worth_of_sample(self, slot: int) -> FloatArray:
@@ -99,4 +96,4 @@ class SampledSlots:
         return given
 
     def _excluding(self, slot: int) -> NDArray[np.bool_]:
-        return excludes(slot, self.both(slot), self.sample.fillers_S.astype(np.float64), len(self.sample))
+        return self._exclusions.of(slot, self.both(slot))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +34,17 @@ MAX_SHARED_ROLE = 0.01
 MAX_LIFT = 0.05
 # So many queries of other relations, if there are any, come between two of the same.
 REST = 2
+MOST_QUERIES = 1 << 22  # that are chosen, all slots together
 CACHED_BYTES = 1 << 28
 
 FloatArray = NDArray[np.float64]
 
 
 class Slots:
-    """How often every entity fills every slot, and how often the filler of one slot fills another."""
+    """How often every entity fills every slot, and how often the filler of one slot fills another.
+
+    Nothing here looks at all entities for one slot but what says so: a graph may have tens of thousands of slots.
+    """
 
     def __init__(self, kg: KnowledgeGraph) -> None:
         self.num_entities, self.num_slots = kg.num_entities, kg.num_types
@@ -49,12 +53,14 @@ class Slots:
         by_entity = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
         by_entity.sum_duplicates()
         self._by_entity, self._by_slot = by_entity, by_entity.tocsc()
-        self._filled = (by_entity > 0).astype(np.float64)
-        self._fillers: FloatArray = self._filled.sum(axis=0)
-        kept = max(4, CACHED_BYTES // (8 * max(self.num_entities, 1)))
-        self.worth = lru_cache(maxsize=kept)(self._worth)
-        self.fits = lru_cache(maxsize=kept)(self._fits)
-        self.fit_of = lru_cache(maxsize=kept)(self.fit)
+        self._fillers: FloatArray = np.diff(self._by_slot.indptr).astype(np.float64)
+        self._exclusions = Exclusions(self._fillers, self.num_entities)
+        # A slot with so few fillers never rules out that another one is worth asking for.
+        self._is_common = DOUBT * GUESS / (self._fillers + DOUBT) < MIN_WORTH
+        owner = np.repeat(np.arange(self.num_entities), np.diff(by_entity.indptr))
+        self._common_roles = np.bincount(owner[self._is_common[by_entity.indices]], minlength=self.num_entities)
+        kept = max(4, CACHED_BYTES // (8 * max(self.num_entities, self.num_slots)))
+        self.both = lru_cache(maxsize=kept)(self._both)
         self.count = lru_cache(maxsize=kept)(self._count)
         self.excluded = lru_cache(maxsize=kept)(self._excluded)
 
@@ -65,78 +71,112 @@ class Slots:
         count[column.indices] = column.data
         return count
 
-    def fit(self, slot: int) -> FloatArray:
-        """How well every entity fits a slot, judged by the other slot that speaks most against it; 0..1, (N,)."""
-        both = self._filled.T @ (self.count(slot) > 0).astype(np.float64)
-        given = (both + DOUBT * GUESS) / (self._fillers + DOUBT)
-        given[slot] = 1.0
-        fit = np.zeros(self.num_entities)
-        is_used = np.diff(self._by_entity.indptr) > 0
-        if is_used.any():
-            fit[is_used] = np.minimum.reduceat(given[self._by_entity.indices], self._by_entity.indptr[:-1][is_used])
-        return fit
+    def _both(self, slot: int) -> FloatArray:
+        """How many fillers of every slot fill this one too, (S,)."""
+        role, _ = _entries(self._by_entity, _entries(self._by_slot, np.array([slot]))[0])
+        return np.bincount(role, minlength=self.num_slots).astype(np.float64)
 
     def excluding_roles(self, slot: int) -> tuple[FloatArray, NDArray[np.bool_]]:
         """How many fillers of every slot fill this one too, and which slots rule it out, (S,)."""
-        both = self._filled.T @ (self.count(slot) > 0).astype(np.float64)
-        return both, excludes(slot, both, self._fillers, self.num_entities)
+        both = self.both(slot)
+        return both, self._exclusions.of(slot, both)
 
     def roles(self, entity: int) -> NDArray[np.int64]:
         """The slots that an entity fills."""
-        by_entity = self._by_entity
-        return np.asarray(by_entity.indices[by_entity.indptr[entity] : by_entity.indptr[entity + 1]], dtype=np.int64)
+        return _entries(self._by_entity, np.array([entity]))[0]
 
     def num_fillers(self, slot: int) -> int:
         return int(self._fillers[slot])
 
     def _excluded(self, slot: int) -> NDArray[np.bool_]:
         """Entities with a role whose many players never fill the slot, (N,)."""
-        _, is_excluding = self.excluding_roles(slot)
-        return np.asarray((self._filled @ is_excluding.astype(np.float64) > 0) & (self.count(slot) == 0))
+        return self.are_excluded(slot, np.arange(self.num_entities))
 
-    def _fits(self, slot: int) -> NDArray[np.bool_]:
-        """Entities seen in the slot, and those of the type of its fillers, (N,)."""
-        return np.asarray((self.count(slot) > 0) | (self.fit(slot) >= MIN_FIT))
-
-    def _worth(self, slot: int) -> FloatArray:
-        """Chance that an answer is missing when every entity is asked for this slot, (N,)."""
-        count = self.count(slot)
-        fillers = count[count > 0]
-        if not len(fillers):
-            return np.zeros(self.num_entities)
-        # Nil for a capital, high for a neighbour.
-        has_more = float((fillers > 1).sum() / (len(fillers) + DOUBT))
-        return np.where(count > 0, has_more, self.fit(slot))
+    def are_excluded(self, slot: int, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which entities have a role whose many players never fill the slot."""
+        role, count = _entries(self._by_entity, entity)
+        is_out = _of_each(np.logical_or, self.excluding_roles(slot)[1][role], count, False)
+        return np.asarray(is_out & (self.counts(slot, entity) == 0))
 
     def promising(self, slot: int, among: NDArray[np.int64] | None) -> tuple[NDArray[np.int64], FloatArray]:
         """Entities worth asking for the slot, and how much; of all, unless some are given."""
-        worth = self.worth(slot)
-        sources = np.flatnonzero(worth >= MIN_WORTH)
-        if among is not None:
-            sources = sources[np.isin(sources, among)]
-        return sources, worth[sources]
+        sources = self._possible(slot) if among is None else among
+        worth = self.worth_of(slot, sources)
+        is_worth = worth >= MIN_WORTH
+        return sources[is_worth], worth[is_worth]
+
+    def _possible(self, slot: int) -> NDArray[np.int64]:
+        """All entities that may be worth asking for the slot: those in it, and those of whose roles none that is common
+        speaks too much against it. Found from the roles that do not, since these are few."""
+        fit = np.flatnonzero((self._given(slot) >= MIN_WORTH) & self._is_common)
+        agreeing = np.bincount(_entries(self._by_slot, fit)[0], minlength=self.num_entities)
+        return np.flatnonzero((agreeing == self._common_roles) | (self.count(slot) > 0))
 
     def counts(self, slot: int, entity: NDArray[np.int64]) -> FloatArray:
         """How often each entity fills the slot."""
         return self.count(slot)[entity]
 
     def fits_of(self, slot: int, entity: NDArray[np.int64]) -> FloatArray:
-        return self.fit_of(slot)[entity]
+        """How well each entity fits a slot, judged by the other slot that speaks most against it; 0..1."""
+        role, count = _entries(self._by_entity, entity)
+        return _of_each(np.minimum, self._given(slot)[role], count, 0.0)
 
     def worth_of(self, slot: int, entity: NDArray[np.int64]) -> FloatArray:
-        return self.worth(slot)[entity]
+        """Chance that an answer is missing when each entity is asked for this slot."""
+        count = self.count(slot)
+        fillers = int(self._fillers[slot])
+        if not fillers:
+            return np.zeros(len(entity))
+        # Nil for a capital, high for a neighbour.
+        has_more = float((count > 1).sum() / (fillers + DOUBT))
+        return np.where(count[entity] > 0, has_more, self.fits_of(slot, entity))
 
     def are_fit(self, slot: int, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return self.fits(slot)[entity]
+        """Which entities fill the slot, or are of the type of its fillers."""
+        return np.asarray((self.counts(slot, entity) > 0) | (self.fits_of(slot, entity) >= MIN_FIT))
+
+    def _given(self, slot: int) -> FloatArray:
+        """How commonly the fillers of every slot fill this one, (S,)."""
+        given = (self.both(slot) + DOUBT * GUESS) / (self._fillers + DOUBT)
+        given[slot] = 1.0
+        return given
 
 
-def excludes(slot: int, both: FloatArray, fillers: FloatArray, num_entities: int) -> NDArray[np.bool_]:
-    """Which slots rule this one out, (S,), if so many of their fillers fill `both`."""
-    usual = fillers / max(num_entities, 1)
-    found = (both <= MAX_SLIPS * fillers) & (at_most(both, fillers) <= MAX_SHARED_ROLE)
-    found &= at_most(both, np.full_like(both, fillers[slot])) <= MAX_LIFT * usual
-    found[slot] = False
+def _entries(matrix: Any, rows: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places of what stands in some rows (of a matrix by columns: columns), one after the other, and how many
+    there are in each."""
+    first = matrix.indptr[rows].astype(np.int64)
+    count = matrix.indptr[rows + 1] - first
+    at = np.arange(int(count.sum())) + np.repeat(first - (np.cumsum(count) - count), count)
+    return matrix.indices[at].astype(np.int64), count
+
+
+def _of_each(join: np.ufunc, value: NDArray[Any], count: NDArray[np.int64], of_none: Any) -> NDArray[Any]:
+    """What `join` makes of the first count[0] values, of the next count[1], and so on."""
+    found = np.full(len(count), of_none)
+    is_any = count > 0
+    if is_any.any():
+        found[is_any] = join.reduceat(value, (np.cumsum(count) - count)[is_any])
     return found
+
+
+class Exclusions:
+    """Which slots rule out others, if so many entities fill each of them, (S,)."""
+
+    def __init__(self, fillers: FloatArray, num_entities: int) -> None:
+        self._fillers = fillers
+        self._usual = fillers / max(num_entities, 1)
+        self._if_none = at_most(np.zeros_like(fillers), fillers) <= MAX_SHARED_ROLE
+
+    def of(self, slot: int, both: FloatArray) -> NDArray[np.bool_]:
+        """The slots that rule this one out, (S,), if so many of their fillers fill `both`; few do with any."""
+        found = self._if_none & (at_most(0, self._fillers[slot]) <= MAX_LIFT * self._usual)
+        some = np.flatnonzero(both)
+        seen, of = both[some], self._fillers[some]
+        found[some] = (seen <= MAX_SLIPS * of) & (at_most(seen, of) <= MAX_SHARED_ROLE)
+        found[some] &= at_most(seen, np.full_like(seen, self._fillers[slot])) <= MAX_LIFT * self._usual[some]
+        found[slot] = False
+        return found
 
 
 class Promising(Protocol):
@@ -151,17 +191,34 @@ def choose_queries(
 ) -> NDArray[np.int64]:
     """Queries (source, relation id) of the given relations in both directions, most promising first, [n, 2].
 
-    A relation in which much seems to be missing does not use up the time of all others.
+    A relation in which much seems to be missing does not use up the time of all others. Of very many queries those that
+    promise most are kept.
     """
     asked: list[NDArray[np.int64]] = []
-    promise: list[NDArray[np.float64]] = []
+    promise: list[FloatArray] = []
+    waiting = 0
     for slot in np.concatenate([relations, inverse_of(relations, kg.num_relations)]).tolist():
         sources, worth = slots.promising(slot, among)
         asked.append(np.stack([sources, np.full(len(sources), slot)], axis=1))
         promise.append(worth)
-    query, worth = np.concatenate(asked), np.concatenate(promise)
+        waiting += len(sources)
+        if waiting > 2 * MOST_QUERIES:
+            asked, promise = _most_promising(asked, promise)
+            waiting = MOST_QUERIES
+    (query,), (worth,) = _most_promising(asked, promise)
     order = np.argsort(-worth, kind="stable")
     return query[order[_in_turns(direct_of(query[order, 1], kg.num_relations), worth[order])]]
+
+
+def _most_promising(
+    asked: list[NDArray[np.int64]], promise: list[FloatArray]
+) -> tuple[list[NDArray[np.int64]], list[FloatArray]]:
+    """All as one, in the order they came in, or the best MOST_QUERIES of them."""
+    query, worth = np.concatenate(asked), np.concatenate(promise)
+    if len(worth) > MOST_QUERIES:
+        kept = np.sort(np.argsort(-worth, kind="stable")[:MOST_QUERIES])
+        query, worth = query[kept], worth[kept]
+    return [query], [worth]
 
 
 def _in_turns(relation: NDArray[np.int64], worth: FloatArray) -> NDArray[np.int64]:
