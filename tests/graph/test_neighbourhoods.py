@@ -49,6 +49,41 @@ def test_the_native_routine_does_what_the_definition_says(seed: int) -> None:
         assert_same(grow(edges, starts, triples, restart), plainly(edges, starts, triples, restart))
 
 
+def mapped(path: Path, dtype: str, count: int, last: list[int]) -> torch.Tensor:
+    """An array of a file that is all holes, and so zeros, but for its end: it has a size and takes no room."""
+    end = np.array(last, dtype=dtype)
+    with path.open("wb") as file:
+        file.truncate(count * end.itemsize)
+        file.seek(-end.nbytes, 2)
+        file.write(end.tobytes())
+    return torch.from_numpy(np.memmap(path, dtype=dtype, mode="r+", shape=(count,)))
+
+
+def test_ids_and_places_go_as_far_as_31_and_41_bits(tmp_path: Path) -> None:
+    """The four highest of 2^31 - 1 entities; before their edges come those of another one, 2^41 in all (2^40 facts)."""
+    small = Edges.of_triples(np.array([[0, 0, 1], [1, 1, 2], [2, 0, 0], [0, 1, 3]]), 4, 2)
+    num_nodes, num_edges = 2**31 - 1, 2**41
+    first, before = num_nodes - 4, num_edges - small.num_edges
+    node_ptr = [0, *(1 + small.node_ptr).tolist()]  # the hub, and then the four
+    edges = Edges(
+        num_nodes,
+        small.num_types,
+        mapped(tmp_path / "node_ptr", "<i8", num_nodes + 1, node_ptr),
+        torch.cat((torch.zeros(1, dtype=torch.int32), small.group_type)),
+        torch.cat((torch.zeros(1, dtype=torch.long), before + small.group_ptr)),
+        mapped(tmp_path / "neighbour", "<i4", num_edges, (first + small.neighbour).tolist()),
+        small.inverse,
+    )
+    for starts in (torch.tensor([0]), torch.tensor([3, 2])):
+        found, expected = grow(edges, first + starts, 10), grow(small, starts, 10)
+        assert_same(found, Neighbourhoods(expected.edges, expected.offset_B1, first + expected.entity_N))
+        assert_same(plainly(edges, Starts.single(first + starts), 10, 0.15), found)
+    node, type_, other = small.slice(0, small.num_edges)
+    assert edges.has(first + node, type_, first + other).all()
+    assert not edges.has(first + node, type_, first + other - 1).all()
+    assert [part[-1].item() for part in edges.slice(num_edges - 2, num_edges)] == [first + 3, 3, first]
+
+
 @needs_native
 def test_several_threads_find_the_same_neighbourhoods_as_one() -> None:
     edges = random_edges(np.random.default_rng(0), 300, 2000, 4, 2)

@@ -319,6 +319,23 @@ def test_a_full_disk_that_polars_tells_of_says_what_to_do(tmp_path: Path) -> Non
         raise pl.exceptions.ComputeError("something else")
 
 
+def test_a_full_disk_while_names_or_edges_are_sorted_is_told_in_the_same_words(
+    facts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import duckdb
+
+    told = 'IO Error: Async write failed for range [offset=27, size=9]: {"message":"No space left on device"}'
+    with monkeypatch.context() as full:
+        full.setattr(duckdb, "connect", lambda: (_ for _ in ()).throw(duckdb.IOException(told)))
+        with pytest.raises(DataError, match=r"can't write .*building: No space left on device; make room"):
+            index_files([facts], facts.with_name("g.gamma"))
+    sorter = sort.EdgeSorter(facts.parent, 100, 1, memory=0)
+    triples = np.stack((np.arange(100), np.zeros(100, dtype=np.int64), np.arange(100)), axis=1)
+    sorter.count(triples)
+    with pytest.raises(DataError, match=r"can't write .*edges\.bin: File too large"), files_no_larger_than(500):
+        sorter.split([triples])
+
+
 def test_a_store_of_many_relations_keeps_as_many_meetings_as_memory_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gamma_kg.errors import DataError
+from gamma_kg.graph.store.spool import disk_error
 
 BATCH_ROWS = 1 << 20
 
@@ -77,4 +78,4 @@ def _database(spool: Path, memory: int, threads: int) -> Iterator[Callable[[str]
                 connection.execute(f"SET {name} = {value}")
             yield connection.execute
     except duckdb.Error as error:
-        raise DataError(f"can't put the names in order: {str(error).strip().splitlines()[0]}") from error
+        raise disk_error(spool, error, "can't put the names in order") from error

@@ -17,7 +17,7 @@ from gamma_kg.errors import DataError
 from gamma_kg.graph.inverse import both_ways, is_inverse, num_types
 from gamma_kg.graph.ordering import sorted_pairs, starts_of_runs
 from gamma_kg.graph.store.layout import ArrayFolder
-from gamma_kg.graph.store.spool import disk_errors
+from gamma_kg.graph.store.spool import disk_errors, int32_bytes
 
 # The nodes are counted in so many ranges at most, whatever their number.
 MOST_RANGES = 1 << 18
@@ -29,13 +29,13 @@ IntArray = NDArray[np.integer]
 
 
 @dataclass(frozen=True)
-class Parts:
-    """Where the nodes of each part begin, [P + 1]."""
+class NodeRanges:
+    """Which nodes each part holds: where they begin, [P + 1]."""
 
     first: NDArray[np.int64]
 
     @classmethod
-    def plan(cls, histogram: NDArray[np.int64], width: int, num_nodes: int, edges_per_part: int) -> Parts:
+    def plan(cls, histogram: NDArray[np.int64], width: int, num_nodes: int, edges_per_part: int) -> NodeRanges:
         """Parts of about so many edges each, from how many edges each range of `width` nodes has."""
         total = np.cumsum(histogram)
         part = (total - histogram) // max(edges_per_part, 1)
@@ -61,9 +61,9 @@ class EdgeSorter:
         for ends in (triples[:, 0], triples[:, 2]):
             self._histogram += np.bincount(ends // self._width, minlength=len(self._histogram))
 
-    def split(self, blocks: Iterable[IntArray]) -> Parts:
+    def split(self, blocks: Iterable[IntArray]) -> NodeRanges:
         """Second pass: every edge into the file of its part."""
-        parts = Parts.plan(self._histogram, self._width, self._num_nodes, self._edges_per_part)
+        parts = NodeRanges.plan(self._histogram, self._width, self._num_nodes, self._edges_per_part)
         for number in range(parts.count):
             self._path(number).unlink(missing_ok=True)
         for triples in blocks:
@@ -75,10 +75,10 @@ class EdgeSorter:
                 path = self._path(number)
                 # Opened anew each time: there may be more parts than files can be open at once.
                 with disk_errors(path), path.open("ab") as file:
-                    edge[order[cut[number] : cut[number + 1]]].tofile(file)
+                    file.write(int32_bytes(edge[order[cut[number] : cut[number + 1]]]))
         return parts
 
-    def write(self, parts: Parts, folder: ArrayFolder) -> int:
+    def write(self, parts: NodeRanges, folder: ArrayFolder) -> int:
         """Third pass: each part sorted and appended. Returns the number of distinct triples."""
         types = num_types(self._num_relations)
         num_triples = num_groups = 0

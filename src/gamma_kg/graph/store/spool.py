@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gamma_kg.data.encoder import TripleEncoder
-from gamma_kg.errors import DataError
+from gamma_kg.errors import DataError, GammaError
 from gamma_kg.io.atomic import cannot_write
 from gamma_kg.machine.fork import need_polars
 
@@ -124,7 +124,7 @@ class Spool(TripleEncoder):
                 with disk_errors(files[kind]):
                     left.write_parquet(files[kind], compression="lz4", statistics=False)
             with disk_errors(path):
-                path.write_bytes(_bytes(kept))
+                path.write_bytes(int32_bytes(kept))
             self.num_triples -= len(triples) - len(kept)
 
     def _names_file(self, number: int, kind: str) -> Path:
@@ -161,12 +161,12 @@ class Spool(TripleEncoder):
         count = 0
         with disk_errors(path), path.open("wb") as file:
             for block in blocks:
-                file.write(_bytes(block))
+                file.write(int32_bytes(block))
                 count += len(block)
         return count
 
 
-def _bytes(triples: NDArray[np.integer]) -> memoryview:
+def int32_bytes(triples: NDArray[np.integer]) -> memoryview:
     """For a file; numpy's own way to write tells of a full disk in words that say nothing of it."""
     return np.ascontiguousarray(triples, dtype="<i4").ravel().view(np.uint8).data
 
@@ -180,6 +180,11 @@ def disk_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise cannot_write(path, error) from error
     except pl.exceptions.PolarsError as error:
-        if os.strerror(errno.ENOSPC) in str(error):  # a full disk is told as a damaged file
-            raise cannot_write(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from error
-        raise DataError(f"can't write {path}: {str(error).splitlines()[0]}") from error
+        raise disk_error(path, error, f"can't write {path}") from error
+
+
+def disk_error(path: Path, error: Exception, failed: str) -> GammaError:
+    """What became of a library's own error at a file: a full disk is told by each in other words, by one as damage."""
+    if os.strerror(errno.ENOSPC) in str(error):
+        return cannot_write(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    return DataError(f"{failed}: {str(error).strip().splitlines()[0]}")

@@ -26,6 +26,7 @@ from gamma_kg.io.lock import locked
 
 ARRAYS = "arrays"
 GENERATION = re.compile(r"[0-9a-f]{16}")
+PLURAL = {"entity": "entities", "relation": "relations"}
 
 
 def save_graph(kg: KnowledgeGraph, path: str | Path) -> None:
@@ -41,13 +42,10 @@ def save_graph(kg: KnowledgeGraph, path: str | Path) -> None:
             folder = ArrayFolder(store / BUILDING / ARRAYS)
             write_edges(folder, "edges", kg.edges)
             write_relation_graphs(folder, kg.edges)
-            names = {kind: write_vocabulary(folder, getattr(kg, f"{plural}"), kind) for kind, plural in PLURAL.items()}
+            names = {kind: write_vocabulary(folder, getattr(kg, plural), kind) for kind, plural in PLURAL.items()}
         axioms = [] if kg.report is None else [list(axiom) for axiom in kg.report.axioms]
         header = Header("", kg.num_entities, kg.num_relations, kg.num_triples, names, axioms=axioms)
         commit(store, folder, header)
-
-
-PLURAL = {"entity": "entities", "relation": "relations"}
 
 
 @contextmanager
