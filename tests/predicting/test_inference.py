@@ -100,8 +100,9 @@ def test_relation_states_are_computed_once_per_graph_and_relation(family: Knowle
 def test_kept_relation_states_go_with_the_graph(small_gamma: Gamma) -> None:
     kg = KnowledgeGraph.from_triples([("a", "r", "b"), ("b", "s", "c")])
     small_gamma.scores(kg, [0], [0])
-    state = weakref.ref(next(iter(small_gamma._cache._graphs[kg].values())).state_1RQ)
-    del kg
+    with small_gamma._cache._graphs.of(small_gamma.model, kg) as kept:
+        state = weakref.ref(next(iter(kept.values())).state_1RQ)
+    del kg, kept
     gc.collect()
     assert state() is None
 
@@ -163,16 +164,15 @@ def test_threads_that_ask_at_once_share_one_computation(family: KnowledgeGraph, 
 def test_what_the_cache_lets_go_of_is_freed(family: KnowledgeGraph, small_gamma: Gamma) -> None:
     cache, row_bytes = RelationCache(), 2 * family.num_relations * small_gamma.config.dim * 4
     cache.states(small_gamma.model, family, torch.arange(4), 2 * row_bytes)
-    assert len(cache._graphs[family]) == 2
+    with cache._graphs.of(small_gamma.model, family) as kept:  # the table itself, which goes on changing
+        assert len(kept) == 2
     room = 6 * row_bytes  # for the states of all six, and for what the branches make of them, not
     cache.states(small_gamma.model, family, torch.arange(2, 8), room)  # several at once
-    kept = cache._graphs[family].values()
-    assert [one.state_1RQ.untyped_storage().nbytes() for one in kept] == [row_bytes] * 6
-    assert [one.tables for one in kept] == [None] * 6
+    assert [one.state_1RQ.untyped_storage().nbytes() for one in kept.values()] == [row_bytes] * 6
+    assert [one.tables for one in kept.values()] == [None] * 6
     table_bytes = 2 * family.num_relations * small_gamma.model.table_width * 4
     cache.states(small_gamma.model, family, torch.arange(2, 4), 2 * (row_bytes + table_bytes))
-    kept = cache._graphs[family].values()
-    sizes = [[table.untyped_storage().nbytes() for own in one.tables or () for table in own] for one in kept]
+    sizes = [[table.untyped_storage().nbytes() for own in one.tables or () for table in own] for one in kept.values()]
     assert [sum(own) for own in sizes] == [table_bytes] * 2
 
 

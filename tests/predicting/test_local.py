@@ -142,7 +142,8 @@ def test_backgrounds_are_bounded_in_bytes(
     cache, relations = BackgroundCache(), RelationCache()
     for relation in range(6):
         cache.of(small_gamma.model, town, relation, relations, 1 << 30)
-    assert [relation for relation, _ in cache._graphs[town]] == [4, 5]
+    with cache._graphs.of(small_gamma.model, town) as kept:
+        assert [relation for relation, _ in kept] == [4, 5]
 
 
 def test_a_large_graph_gets_its_background_from_a_sample_and_says_so(
@@ -153,7 +154,8 @@ def test_a_large_graph_gets_its_background_from_a_sample_and_says_so(
     gamma = Gamma.from_config(small_gamma.config, seed=5)
     found = gamma.predict(town, head="e7", relation="r1", local=20, top_k=60)
     assert {p.is_sampled for p in found} == {True}
-    background = gamma._backgrounds._graphs[town][1, False]
+    with gamma._backgrounds._graphs.of(gamma.model, town) as kept:
+        background = kept[1, False]
     assert background.entity_M is not None and 5 < len(background.entity_M) < 60
     unmet = torch.tensor(sorted(set(range(70)) - set(background.entity_M.tolist())))
     assert set(background.at(unmet).tolist()) == {background.rest}

@@ -64,8 +64,8 @@ class Background:
             if len(entity) >= count or (end >= len(self._top) and len(self._top) == len(self.score_M)):
                 break
         else:  # the neighbourhood holds nearly all of the best: look at all
-            excluded = without if self.entity_M is None else self._places(without)[0][self._places(without)[1]]
-            score_M = self.score_M.index_fill(0, excluded, -torch.inf)
+            place, is_met = (without, slice(None)) if self.entity_M is None else self._places(without)
+            score_M = self.score_M.index_fill(0, place[is_met], -torch.inf)
             place = score_M.topk(min(count, int(score_M.isfinite().sum()))).indices
             entity = place if self.entity_M is None else self.entity_M[place]
         entity = entity[:count]

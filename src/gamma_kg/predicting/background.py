@@ -7,9 +7,6 @@ median.
 
 from __future__ import annotations
 
-import threading
-import weakref
-from collections import OrderedDict
 from collections.abc import Iterable
 
 import torch
@@ -23,7 +20,8 @@ from gamma_kg.kernels.growth import grow
 from gamma_kg.nn.local_answers import Background
 from gamma_kg.nn.model import GammaModel, RelationStates
 from gamma_kg.predicting.inference import require_finite
-from gamma_kg.predicting.relation_cache import RelationCache, relation_states, weights_version
+from gamma_kg.predicting.kept_per_graph import KeptPerGraph
+from gamma_kg.predicting.relation_cache import RelationCache, relation_states
 
 # Beyond so many facts the background comes from a sample.
 WHOLE_TRIPLES = 10**7
@@ -42,17 +40,10 @@ NOBODY = Starts(torch.empty(0, dtype=torch.long), None, torch.zeros(2, dtype=tor
 
 
 class BackgroundCache:
-    """Backgrounds of a model per (graph, relation); bounded in bytes, and gone with the graph.
-
-    Several threads may ask at once: one computes what is missing, the others wait for it.
-    """
+    """Backgrounds of a model per (graph, relation), bounded in bytes."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._graphs: weakref.WeakKeyDictionary[KnowledgeGraph, OrderedDict[tuple[int, bool], Background]] = (
-            weakref.WeakKeyDictionary()
-        )
-        self._weights: tuple[tuple[int, int], ...] = ()
+        self._graphs: KeptPerGraph[tuple[int, bool], Background] = KeptPerGraph()
 
     def of(
         self,
@@ -78,12 +69,7 @@ class BackgroundCache:
         on_asked: bool = False,
     ) -> dict[int, Background]:
         """Those of the relations of a batch: looking through the weights takes longer than finding one."""
-        with self._lock:
-            weights = weights_version(model)
-            if weights != self._weights:  # the model was trained, loaded or moved since
-                self._graphs.clear()
-                self._weights = weights
-            kept = self._graphs.setdefault(kg, OrderedDict())
+        with self._graphs.of(model, kg) as kept:
             found: dict[int, Background] = {}
             for relation in relations:
                 key = relation, on_asked

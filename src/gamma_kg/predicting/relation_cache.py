@@ -5,19 +5,18 @@ U relations that are asked about, R relations and inverses, Q channels of their 
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.parameters import RelationTables
 from gamma_kg.nn.model import GammaModel, RelationStates
+from gamma_kg.predicting.kept_per_graph import KeptPerGraph
 
 # State tensors (N·D) alive at once while the last branch runs: its input, aggregate, two products and the output;
 # the finished states of the other branches come on top.
@@ -32,23 +31,18 @@ class _Kept(NamedTuple):
 
 
 class RelationCache:
-    """Relation states of a model per (graph, relation); bounded in bytes, and gone with the graph.
-
-    Several threads may ask at once: one computes what is missing, the others wait for it.
-    """
+    """Relation states of a model per (graph, relation), bounded in bytes."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._graphs: weakref.WeakKeyDictionary[KnowledgeGraph, OrderedDict[int, _Kept]] = weakref.WeakKeyDictionary()
-        self._weights: tuple[tuple[int, int], ...] = ()
+        self._graphs: KeptPerGraph[int, _Kept] = KeptPerGraph()
 
     def states(
         self, model: GammaModel, kg: KnowledgeGraph, relation_U: Tensor, max_bytes: int
     ) -> tuple[Tensor, Sequence[Sequence[RelationTables]] | None]:
         """States of all relations as seen from each of `relation_U`, (U, R, Q), and what `relation_tables` makes of
         them for each branch and layer: a small query would take a fifth of its time for that alone."""
-        with self._lock:
-            found = self._states(model, kg, relation_U, max_bytes)
+        with self._graphs.of(model, kg) as kept:
+            found = _states(kept, model, kg, relation_U, max_bytes)
         if len(found) == 1:
             return found[0]
         tables = [kept.tables for kept in found if kept.tables is not None]
@@ -60,50 +54,35 @@ class RelationCache:
         ]
         return torch.cat([kept.state_1RQ for kept in found]), each
 
-    def _states(self, model: GammaModel, kg: KnowledgeGraph, relation_U: Tensor, max_bytes: int) -> list[_Kept]:
-        weights = weights_version(model)
-        if weights != self._weights:  # the model was trained, loaded or moved since
-            self._graphs.clear()
-            self._weights = weights
-        kept = self._graphs.setdefault(kg, OrderedDict())
-        wanted = relation_U.tolist()
-        missing = [r for r in wanted if r not in kept]
-        device = model.score.out.weight.device
-        found = {r: kept[r] for r in wanted if r in kept}
-        relation_graph = backend_of(device).upload(kg.relation_graph_as(model.config.relation_graph))
-        element = model.score.out.weight.element_size()
-        row_bytes = relation_graph.num_nodes * model.query_width * element
-        step = max(1, max_bytes // (row_bytes * (LAYER_STATES + 2)))
-        for start in range(0, len(missing), step):
-            part = missing[start : start + step]
-            states = model.encode_relations(relation_graph, torch.tensor(part, device=device))
-            # Copies: a row that is a view would keep its whole batch in memory as long as it lives.
-            found.update(zip(part, (_Kept(row[None].clone(), None) for row in states), strict=True))
-        table_bytes = relation_graph.num_nodes * model.table_width * element
-        if len(wanted) * (row_bytes + table_bytes) <= max_bytes:
-            for r in wanted:
-                if found[r].tables is None:
-                    found[r] = _Kept(found[r].state_1RQ, model.relation_tables(found[r].state_1RQ))
+
+def _states(
+    kept: OrderedDict[int, _Kept], model: GammaModel, kg: KnowledgeGraph, relation_U: Tensor, max_bytes: int
+) -> list[_Kept]:
+    """What is kept of each relation, with what is missing added."""
+    wanted = relation_U.tolist()
+    missing = [r for r in wanted if r not in kept]
+    device = model.score.out.weight.device
+    found = {r: kept[r] for r in wanted if r in kept}
+    relation_graph = backend_of(device).upload(kg.relation_graph_as(model.config.relation_graph))
+    element = model.score.out.weight.element_size()
+    row_bytes = relation_graph.num_nodes * model.query_width * element
+    step = max(1, max_bytes // (row_bytes * (LAYER_STATES + 2)))
+    for start in range(0, len(missing), step):
+        part = missing[start : start + step]
+        states = model.encode_relations(relation_graph, torch.tensor(part, device=device))
+        # Copies: a row that is a view would keep its whole batch in memory as long as it lives.
+        found.update(zip(part, (_Kept(row[None].clone(), None) for row in states), strict=True))
+    table_bytes = relation_graph.num_nodes * model.table_width * element
+    if len(wanted) * (row_bytes + table_bytes) <= max_bytes:
         for r in wanted:
-            kept[r] = found[r]
-            kept.move_to_end(r)
-        while _bytes(kept.values(), row_bytes, table_bytes) > max_bytes and len(kept) > 1:
-            kept.popitem(last=False)
-        return [found[r] for r in wanted]
-
-
-def weights_version(model: nn.Module) -> tuple[tuple[int, int], ...]:
-    """Other than before if weights were trained, loaded or moved since.
-
-    Asked at every query, and so without the names that `model.parameters()` makes on its way.
-    """
-    found: list[tuple[int, int]] = []
-    modules = [model]
-    while modules:
-        module = modules.pop()
-        found += [(p.data_ptr(), p._version) for p in module._parameters.values() if p is not None]
-        modules += [child for child in module._modules.values() if child is not None]
-    return tuple(found)
+            if found[r].tables is None:
+                found[r] = _Kept(found[r].state_1RQ, model.relation_tables(found[r].state_1RQ))
+    for r in wanted:
+        kept[r] = found[r]
+        kept.move_to_end(r)
+    while _bytes(kept.values(), row_bytes, table_bytes) > max_bytes and len(kept) > 1:
+        kept.popitem(last=False)
+    return [found[r] for r in wanted]
 
 
 def _bytes(kept: Iterable[_Kept], row_bytes: int, table_bytes: int) -> int:
