@@ -14,7 +14,7 @@ from gamma_kg.complete import choice, complete, proposals
 from gamma_kg.complete.review import write_review
 from gamma_kg.demo import demo_split
 from gamma_kg.io.journal import Journal
-from gamma_kg.rules.slots import Slots, choose_queries
+from gamma_kg.rules.slots import MIN_WORTH, Slots, choose_queries
 
 
 @pytest.fixture
@@ -92,6 +92,25 @@ def test_a_relation_with_much_missing_leaves_turns_to_others() -> None:
     assert (np.diff(owns) == 2).all() and owns[0] <= 1
     alone = choose_queries(kg, Slots(kg), np.array([kg.relation_id("likes")]))
     assert (alone == queries[relation == kg.relation_id("likes")]).all()
+
+
+def test_nobody_worth_asking_is_passed_over() -> None:
+    """They are found from the roles that agree with a slot; the definition looks at everybody."""
+    rng = np.random.default_rng(4)
+    heads, tails = (400 * rng.random((2, 1500)) ** 2).astype(int)
+    relations = (30 * rng.random(1500) ** 2).astype(int)
+    kg = KnowledgeGraph.from_triples(
+        [(f"e{h}", f"r{r}", f"e{t}") for h, r, t in zip(heads, relations, tails, strict=True)]
+    )
+    slots, everyone = Slots(kg), np.arange(kg.num_entities)
+    chosen = []
+    for slot in range(kg.num_types):
+        worth = slots.worth_of(slot, everyone)
+        sources, found = slots.promising(slot, None)
+        assert np.array_equal(sources, np.flatnonzero(worth >= MIN_WORTH))
+        assert np.array_equal(found, worth[sources])
+        chosen.append(len(sources))
+    assert 0 < min(chosen) < kg.num_entities // 2
 
 
 def test_of_too_many_queries_the_most_promising_are_kept(
