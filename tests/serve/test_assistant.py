@@ -51,6 +51,10 @@ def test_every_tool_is_listed_with_a_description_and_typed_arguments(service: Se
     assert set(tools) == TOOLS
     for tool in tools.values():
         assert len(tool.description or "") > 80 and tool.input_schema["properties"]
+        names = {"head", "relation", "tail", "name", "text", "question", "graph"} & tool.input_schema[
+            "properties"
+        ].keys()
+        assert all(tool.input_schema["properties"][name].get("description") for name in names)
     assert "exactly two" in (tools["predict"].description or "")
     assert tools["predict"].input_schema["properties"]["top_k"]["maximum"] == 50
 
@@ -71,6 +75,8 @@ def test_names_predictions_reasons_and_neighbours_come_back_small_and_in_names(
     expected = small_gamma.predict(family, head="Eve", relation="mother of", top_k=2)
     assert [a["name"] for a in content(answers)["answers"]] == [p.name for p in expected]
     assert content(why)["rests_on"] and all("→" in p["path"] or "←" in p["path"] for p in content(why)["paths"])
+    assert content(why)["in_short"].endswith(".") and any("sibling of" in rule for rule in content(why)["rules"])
+    assert content(answers)["fitted"] is False
     assert {"relation": "mother of", "is_head": True, "count": 2, "others": ["Bob", "Cleo"]} in content(near)["groups"]
     assert all(len(result.content[0].text) < 2500 for result in (found, answers, why, near))
 
@@ -101,6 +107,7 @@ def test_errors_are_sentences_that_an_assistant_can_act_on(service: Service) -> 
         ("predict", {"head": "Ann", "graph": "family"}),
         ("predict", {"head": "Ann", "relation": "mother of"}),
     )
+    assert "find_entity finds names" in wrong.content[0].text and "gamma describe" not in wrong.content[0].text
     for result, words in ((wrong, "did you mean 'Ann'"), (open_, "exactly two"), (which, "family, hostile")):
         assert result.is_error and words in result.content[0].text and "Traceback" not in result.content[0].text
 

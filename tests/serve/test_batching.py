@@ -10,10 +10,15 @@ from typing import Any
 import pytest
 
 from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg.demo import demo_graph
 from gamma_kg.machine import meanwhile
 from gamma_kg.machine.threads import engine_threads, limited_threads
+from gamma_kg.predicting.answer_options import AnswerOptions
+from gamma_kg.predicting.models import NamedModel
 from gamma_kg.predicting.prediction import Prediction
 from gamma_kg.serve.batching import ModelThreads, QueueFullError
+from gamma_kg.serve.hosted import HostedGraphs
+from gamma_kg.serve.limits import Limits
 from gamma_kg.serve.service import Service, TimeLimitError, Wanted
 from gamma_kg.serve.turn import Turn
 
@@ -143,6 +148,35 @@ def test_answers_in_a_batch_are_bit_equal_to_asking_alone(
     for query, found in zip(queries, answers, strict=True):
         head, relation, tail = query
         assert found == fresh.predict(family, head=head, relation=relation, tail=tail, top_k=4)
+
+
+def test_local_answers_in_two_lanes_are_bit_equal_to_asking_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    gamma, kg = Gamma.from_pretrained(), demo_graph()
+    monkeypatch.setattr("gamma_kg.serve.service.engine_threads", lambda: 2)
+    how = AnswerOptions(top_k=5, local=150)
+    queries = [(kg.entities[7 * i], kg.relations[i % kg.num_relations], None) for i in range(60)]
+    alone = [next(iter(gamma.predict_many(kg, [query], how)))[1] for query in queries]
+    assert {answer.local for answers in alone for answer in answers} == {150}
+    graphs = HostedGraphs()
+    graph = graphs.add("demo", kg)
+    service = Service(NamedModel("gamma", "0", gamma, ""), graphs, Limits(batch=4), how)
+    computed_by: set[str] = set()
+    predict_many = gamma.predict_many
+
+    def noted(*asked: Any) -> Iterator[tuple[int, list[Prediction]]]:
+        computed_by.add(threading.current_thread().name)
+        return predict_many(*asked)
+
+    monkeypatch.setattr(gamma, "predict_many", noted)
+
+    async def together() -> list[list[Prediction]]:
+        found = await asyncio.gather(*(service.predict(graph, [query], Wanted(top_k=5)) for query in queries))
+        return [answers for (answers,) in found]
+
+    answers = asyncio.run(together())
+    service.close()
+    assert len(computed_by) == 2 and service.threads.batches < len(queries)
+    assert answers == alone
 
 
 def test_a_request_that_takes_too_long_is_told_so(make_service: Callable[..., Service]) -> None:

@@ -201,6 +201,26 @@ def test_missing_facts_of_an_entity_are_found_accepted_and_downloaded(page: Any,
     page.wait_for_selector("tr.accepted", state="detached")
 
 
+def test_answers_are_gone_through_by_keys(page: Any) -> None:
+    page.goto("/g/demo/ask?head=Kenya&relation=currency&top=4")
+    rows = page.locator(".answers tbody tr")
+    page.keyboard.press("a")  # no answer is looked at yet
+    for key in ("j", "j", "a"):
+        page.keyboard.press(key)
+    page.wait_for_selector(".answers tbody tr:nth-child(2).accepted")
+    page.keyboard.press("k")
+    page.keyboard.press("r")
+    page.wait_for_selector(".answers tbody tr:nth-child(1).rejected")
+    assert [row.get_attribute("class") or "" for row in rows.all()] == ["rejected", "accepted", "", ""]
+    for key in ("u", "j", "u"):
+        page.keyboard.press(key)
+    page.wait_for_selector(".answers tbody tr.accepted", state="detached")
+    page.wait_for_selector(".answers tbody tr.rejected", state="detached")
+    page.focus("#field-head")
+    page.keyboard.type("ja")  # letters, where one types
+    assert page.input_value("#field-head").endswith("ja") and page.locator("tr.accepted").count() == 0
+
+
 def test_hasty_clicks_on_a_verdict_count_in_their_order_and_as_they_were_meant(page: Any) -> None:
     def click(*buttons: str) -> None:
         answered = itertools.count(1)

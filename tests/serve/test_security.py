@@ -86,6 +86,14 @@ def test_no_answer_allows_other_origins_and_all_have_a_strict_policy(client: Tes
         assert headers["x-content-type-options"] == "nosniff"
 
 
+def test_answers_are_never_kept_and_the_pages_own_files_are_asked_for_again(client: TestClient) -> None:
+    assert client.get("/g/family", headers={"Accept": "text/html"}).headers["cache-control"] == "no-store"
+    style = client.get("/static/page.css")
+    assert style.headers["cache-control"] == "no-cache"
+    again = client.get("/static/page.css", headers={"If-None-Match": style.headers["etag"]})
+    assert again.status_code == 304
+
+
 def test_pages_have_no_inline_script_or_style(client: TestClient) -> None:
     for path in ("/g/family", "/g/family/ask?head=Ann&relation=mother+of", "/g/family/entity?name=Ann", "/docs",
                  "/g/family/why?head=Bob&relation=sibling+of&tail=Cleo", "/graphs", "/g/family/missing",

@@ -39,6 +39,28 @@ def test_rows_of_a_parquet_file_are_counted_before_it_is_read_whatever_it_is_cal
         assert answer.status_code == 400 and "found 50" in answer.json()["detail"], name
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("cells.obo", b"[Term]\nid: C:1\nname: cell\n\n[Term]\nid: C:2\nname: neuron\nis_a: C:1 ! cell\n"),
+        (
+            "cells.owl",
+            b"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:owl='http://www.w3.org/2002/07/owl#'"
+            b" xmlns:rdfs='http://www.w3.org/2000/01/rdf-schema#'>"
+            b"<owl:Class rdf:about='urn:c:1'><rdfs:label>cell</rdfs:label></owl:Class>"
+            b"<owl:Class rdf:about='urn:c:2'><rdfs:label>neuron</rdfs:label><rdfs:subClassOf rdf:resource='urn:c:1'/>"
+            b"</owl:Class></rdf:RDF>",
+        ),
+    ],
+)
+def test_an_ontology_is_taken_and_shown_by_its_labels(make_client: MakeClient, name: str, content: bytes) -> None:
+    client = make_client()
+    graph = client.post("/v1/graphs", files={"file": (name, content)}).json()["id"]
+    entity = client.get(f"/v1/graphs/{graph}/entity", params={"name": "neuron"}).json()
+    assert entity["name"] == "neuron" and entity["identifier"].endswith(("C_2", "urn:c:2"))
+    assert [fact["tail"] for fact in entity["facts"]] == ["cell"]
+
+
 def test_graphs_that_come_at_the_same_time_do_not_pass_the_limit(make_service: Callable[..., Service]) -> None:
     service = make_service(graphs=4)  # two are there already
 

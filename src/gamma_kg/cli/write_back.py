@@ -29,5 +29,5 @@ def write_back(
         say(f"{write_facts(database, accepted, graph=graph, timeout=timeout):,} facts written")
         return
     for fact in accepted[:SHOWN]:
-        print(shown("\t".join((fact.head, fact.relation, fact.tail))))
+        print("\t".join(map(shown, (fact.head, fact.relation, fact.tail))))
     say(f"{len(accepted):,} facts would be written; nothing was: add --write")

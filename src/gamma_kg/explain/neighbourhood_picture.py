@@ -27,7 +27,8 @@ from gamma_kg.drawing.svg import (
 )
 
 NAME_LETTERS, RELATION_LETTERS = 26, 24
-ROW, PADDING, GAP, ARM, MARGIN = 22, 9, 14, 190, 16
+ROW, PADDING, GAP, MARGIN = 22, 9, 14, 16
+FAN, TIP = 100, 24  # of an arm: where its arrows part, and the end of an arrow that no name stands on
 SHORT_ARM = 34  # of a narrow picture
 MAX_PANELS = 9  # a side
 
@@ -51,21 +52,22 @@ def draw_neighbourhood(name: str, groups: Sequence[FactGroup], link: Callable[[s
     colours = {relation: PALETTE[number % len(PALETTE)] for number, relation in enumerate(relations)}
     heights = [sum(p.height + GAP for p in side) - GAP if side else 0.0 for side in (left, right)]
     left_width, right_width = (max([p.width for p in side], default=0.0) for side in (left, right))
+    left_arm, right_arm = (FAN + TIP + max([p.written_width for p in side], default=0.0) for side in (left, right))
     centre = wrapped(name, NAME_LETTERS)
     centre_width = max(text_width(one, 13) for one in centre) + 26
-    centre_x = MARGIN + (left_width + ARM if left else 0.0)
+    centre_x = MARGIN + (left_width + left_arm if left else 0.0)
     middle = MARGIN + max(*heights, 60.0) / 2
-    parts, labels = [], []  # what is written comes last: no arrow goes through it
+    parts, labels = [], []  # what is written comes last
     for side, height, is_right in ((left, heights[0], False), (right, heights[1], True)):
         y = middle - height / 2
         for panel in side:
-            x = centre_x + centre_width + ARM if is_right else MARGIN + left_width - panel.width
+            x = centre_x + centre_width + right_arm if is_right else MARGIN + left_width - panel.width
             anchor = centre_x + centre_width if is_right else centre_x
             parts.append(panel.arrow(x, y, anchor, middle, is_right, name, colours[panel.group.relation]))
             labels += [panel.label(x, y, is_right), panel.draw(x, y, link)]
             y += panel.height + GAP
     parts += [*labels, _centre(name, centre_x, middle - _tall(centre) / 2, centre_width)]
-    width = centre_x + centre_width + (ARM + right_width if right else 0.0) + MARGIN
+    width = centre_x + centre_width + (right_arm + right_width if right else 0.0) + MARGIN
     height = 2 * (middle - MARGIN) + 2 * MARGIN
     hidden = sum(len(side) - len(few) for side, few in zip(sides, shown, strict=True))
     if hidden:
@@ -124,6 +126,8 @@ class _Panel:
         lines = [one for _, written in self.names for one in written] + ([self.rest] if self.rest else [])
         self.width = max(text_width(one, 13) for one in lines) + 2 * PADDING
         self.height = ROW * len(lines) + PADDING
+        self.written = wrapped(group.relation, RELATION_LETTERS)
+        self.written_width = max(text_width(one) for one in self.written)
 
     def draw(self, x: float, y: float, link: Callable[[str], str] | None) -> str:
         box = f'x="{x:.1f}" y="{y:.1f}" width="{self.width:.1f}" height="{self.height:.1f}" rx="8"'
@@ -141,7 +145,9 @@ class _Panel:
     def arrow(self, x: float, y: float, anchor: float, middle: float, is_right: bool, name: str, colour: str) -> str:
         """From the head of the facts to their tail."""
         own_y, side_x = y + self.height / 2, x if is_right else x + self.width
-        bend = (side_x - anchor) * 0.45
+        # Arrows part close to the entity and then run level, so that none crosses the name of another.
+        level_x = anchor + (FAN if is_right else -FAN)
+        bend = (level_x - anchor) * 0.5
         # The tip is at the tail: the panel on the right, the entity on the left.
         tip_x, tip_y = (side_x, own_y) if is_right else (anchor, middle)
         start, end = (anchor, middle), (side_x - 7, own_y)
@@ -149,7 +155,7 @@ class _Panel:
             start, end = (anchor - 7, middle), (side_x, own_y)
         curve = (
             f"M{start[0]:.1f},{start[1]:.1f} C{start[0] + bend:.1f},{start[1]:.1f} "
-            f"{end[0] - bend:.1f},{end[1]:.1f} {end[0]:.1f},{end[1]:.1f}"
+            f"{level_x - bend:.1f},{own_y:.1f} {level_x:.1f},{own_y:.1f} H{end[0]:.1f}"
         )
         return self._drawn(curve, f"M{tip_x:.1f},{tip_y:.1f} l-9,-5 l0,10 Z", is_right, name, colour)
 
@@ -161,10 +167,9 @@ class _Panel:
 
     def label(self, x: float, y: float, is_right: bool) -> str:
         """The relation, beside the panel's end of its arrow."""
-        written = wrapped(self.group.relation, RELATION_LETTERS)
         label_x, anchor_at = (x - 12, "end") if is_right else (x + self.width + 12, "start")
-        first = y + self.height / 2 - 7 - 13 * (len(written) - 1)
-        label = "".join(text(label_x, first + 13 * i, one, anchor=anchor_at) for i, one in enumerate(written))
+        first = y + self.height / 2 - 7 - 13 * (len(self.written) - 1)
+        label = "".join(text(label_x, first + 13 * i, one, anchor=anchor_at) for i, one in enumerate(self.written))
         rim = f'paint-order="stroke"{painted(PAPER, "g-rim", "stroke")} stroke-width="4" stroke-linejoin="round"'
         return f"<g {rim}>{label}</g>"
 

@@ -54,9 +54,10 @@ def cause_text(explanation: Explanation) -> str:
             "gives it whatever the head."
         )
     if e.cause == "one":
-        deciding = [fact for fact in e.facts if fact.share <= e.share / 2]
+        deciding, first = [fact for fact in e.facts if fact.share <= e.share / 2], e.facts[0]
+        named = f"({first.head}, {first.relation}, {first.tail})"
         count = "One fact decides" if len(deciding) == 1 else f"Each of {len(deciding)} facts decides"
-        return f"{count}: without it the {what} falls from {e.share:.1%} to {e.facts[0].share:.1%}."
+        return f"{count}: without {named} the {what} falls from {e.share:.1%} to {first.share:.1%}."
     if e.cause == "two":
         pair = e.pairs[0]
         both = " and ".join(f"({', '.join(fact)})" for fact in (pair.first, pair.second))

@@ -5,30 +5,36 @@ Results are small and in names, because a model reads them. An error is a senten
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from importlib.metadata import version
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec
 
 import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, TextContent
 from pydantic import Field
 
 from gamma_kg.complete import Completion
 from gamma_kg.errors import DataError, GammaError
-from gamma_kg.explain.text import path_text
+from gamma_kg.explain.text import cause_text, path_text
 from gamma_kg.serve import schemas, views
 from gamma_kg.serve.hosted import HostedGraph
 from gamma_kg.serve.service import Service, Wanted
 
 Given = ParamSpec("Given")
-Result = TypeVar("Result")
-Name = Annotated[str | None, Field(default=None, max_length=2000)]
+EXACT = "Exact, as find_entity gives it."
+Name = Annotated[str, Field(max_length=2000, description=EXACT)]
+OpenName = Annotated[
+    str | None, Field(default=None, max_length=2000, description=f"{EXACT} Leave out the one to be predicted.")
+]
 Graph = Annotated[
     str | None, Field(default=None, description="Id of the graph; may be left out if the server has only one.")
 ]
 LOOK_SECONDS = 0.05
+SEARCH_COMMAND = "`gamma describe GRAPH --search WORD`"  # in the advice of errors: an assistant has a tool instead
 INSTRUCTIONS = (
     "Predicts facts that are missing from a knowledge graph. Facts are (head, relation, tail), by name. Names must be "
     "exact: look them up with find_entity first. Predictions are likely, not certain: give their probability, and call "
@@ -72,21 +78,23 @@ class _Tools:
 
     async def predict(
         self,
-        head: Name = None,
-        relation: Name = None,
-        tail: Name = None,
+        head: OpenName = None,
+        relation: OpenName = None,
+        tail: OpenName = None,
         top_k: Annotated[int, Field(ge=1, le=50)] = 5,
         include_known: Annotated[bool, Field(description="Also list facts that the graph holds already.")] = False,
         graph: Graph = None,
     ) -> dict[str, Any]:
         """Complete a fact: give exactly two of head, relation and tail; the third is predicted and ranked.
 
-        Each answer has a probability and says whether the graph already holds the fact (known).
+        Each answer has a probability and says whether the graph already holds the fact (known). Where fitted is
+        true, 0.3 means that 3 of 10 such answers are right; else it is the share among all candidates.
         """
-        wanted = Wanted(top_k, "include" if include_known else "exclude")
-        (answers,) = await self._service.predict(self._graph(graph), [(head, relation, tail)], wanted)
+        wanted, hosted = Wanted(top_k, "include" if include_known else "exclude"), self._graph(graph)
+        (answers,) = await self._service.predict(hosted, [(head, relation, tail)], wanted)
         return {
             "query": {"head": head, "relation": relation, "tail": tail},
+            "fitted": hosted.calibration is not None,
             "answers": [
                 {"name": a.name, "probability": round(a.probability, 4), "known": a.known}
                 | ({"speaks_against_it": a.why_not} if a.why_not else {})
@@ -96,14 +104,15 @@ class _Tools:
 
     async def explain(
         self,
-        head: Annotated[str, Field(max_length=2000)],
-        relation: Annotated[str, Field(max_length=2000)],
-        tail: Annotated[str, Field(max_length=2000)],
+        head: Name,
+        relation: Name,
+        tail: Name,
         graph: Graph = None,
     ) -> dict[str, Any]:
-        """Why the model believes a fact: paths of facts that lead from head to tail, and the facts it rests on.
+        """Why the model believes a fact: in_short, rules of the graph that speak for it, and the facts it rests on.
 
-        score_falls_by says how much a path or fact counts; then_rank is the answer's rank without that fact.
+        paths are facts that lead from head to tail; score_falls_by says how much a path or fact counts; then_rank is
+        the answer's rank without that fact; speaks_against_it, where given, is a pattern of the graph that it breaks.
         """
         found = await self._service.explain(self._graph(graph), (head, relation, tail), paths=3, facts=3)
         return {
@@ -111,6 +120,8 @@ class _Tools:
             "probability": round(found.probability, 4),
             "rank": found.rank,
             "known": found.known,
+            "in_short": cause_text(found),
+            "rules": [reason.text for reason in found.reasons[:3]],
             "paths": [
                 {"path": path_text(found.head, path), "score_falls_by": round(path.drop, 2)} for path in found.paths
             ],
@@ -118,7 +129,7 @@ class _Tools:
                 {"fact": [f.head, f.relation, f.tail], "score_falls_by": round(f.drop, 2), "then_rank": f.rank}
                 for f in found.facts
             ],
-        }
+        } | ({"speaks_against_it": found.why_not} if found.why_not else {})
 
     async def ask(
         self,
@@ -188,7 +199,7 @@ class _Tools:
 
     async def neighbours(
         self,
-        name: Annotated[str, Field(max_length=2000)],
+        name: Name,
         per_relation: Annotated[int, Field(ge=1, le=50)] = 8,
         graph: Graph = None,
     ) -> dict[str, Any]:
@@ -205,14 +216,21 @@ class _Tools:
         return held[0] if id_ is None else self._service.graphs[id_]
 
 
-def _in_words(tool: Callable[Given, Awaitable[Result]]) -> Callable[Given, Awaitable[Result]]:
-    """The tool, with errors of the caller as sentences for it to read."""
+def _in_words(
+    tool: Callable[Given, Awaitable[dict[str, Any]]],
+) -> Callable[Given, Awaitable[CallToolResult]]:
+    """The tool, with its result as short text for a model to read, and errors of the caller as sentences."""
 
     @wraps(tool)
-    async def run(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+    async def run(*args: Given.args, **kwargs: Given.kwargs) -> CallToolResult:
         try:
-            return await tool(*args, **kwargs)
+            found = await tool(*args, **kwargs)
         except GammaError as error:
-            raise ToolError(" ".join(str(error).split())) from error
+            sentence = " ".join(str(error).split())
+            raise ToolError(sentence.replace(SEARCH_COMMAND, "find_entity")) from error
+        # By itself the package would set the text in lines and blanks: as many tokens again.
+        return CallToolResult(
+            content=[TextContent(text=json.dumps(found, ensure_ascii=False))], structured_content=found
+        )
 
     return run

@@ -48,6 +48,8 @@ HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
 )
+# The page's own files are asked for again every time, and mostly not sent: after an upgrade nobody sees the old ones.
+STATIC = (*HEADERS, (b"cache-control", b"no-cache"))
 UNCACHED = (*HEADERS, (b"cache-control", b"no-store"))
 
 
@@ -100,7 +102,7 @@ class Gate:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 given = {name for name, _ in message["headers"]}
-                own = HEADERS if scope["path"].startswith(OPEN_PREFIX) else UNCACHED
+                own = STATIC if scope["path"].startswith(OPEN_PREFIX) else UNCACHED
                 message["headers"] = [*message["headers"], *(pair for pair in own if pair[0] not in given)]
             await send(message)
 

@@ -17,7 +17,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.serve.hosted import HostedGraph
 from gamma_kg.serve.service import Service
 
-ENDINGS = (".tsv", ".csv", ".txt", ".jsonl", ".parquet", ".nt", ".nq", ".ttl", ".trig", ".rdf")
+ENDINGS = (".tsv", ".csv", ".txt", ".jsonl", ".parquet", ".nt", ".nq", ".ttl", ".trig", ".rdf", ".owl", ".obo")
 CHUNK = 1 << 20
 LONGEST_TITLE = 80
 

@@ -34,7 +34,7 @@ def routes(service: Service) -> APIRouter:
 
     @api.post("/graphs", status_code=201, responses=responses(400, 413, 422, 429, 503))
     async def upload_graph(file: Annotated[UploadFile, File(description="A file of facts.")]) -> schemas.GraphInfo:
-        """Load a graph of one's own: TSV, CSV, JSON lines, Parquet, N-Triples or Turtle, by the file's ending."""
+        """Load a graph of one's own: TSV, CSV, JSON lines, Parquet, RDF, OWL or OBO, by the file's ending."""
         return views.graph_info(await take_in(service, file))
 
     @api.get("/graphs/{graph}", responses=responses(404, 422))

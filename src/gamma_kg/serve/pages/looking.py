@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from gamma_kg.explain.neighbourhood_picture import draw_narrow_neighbourhood, draw_neighbourhood
-from gamma_kg.serve import views
+from gamma_kg.serve import schemas, views
 from gamma_kg.serve.examples import example_questions
 from gamma_kg.serve.facts import groups_of
 from gamma_kg.serve.pages.rendering import Given, Render, address, inline
@@ -48,9 +49,7 @@ def routes(service: Service, render: Render) -> APIRouter:
         request: Request, graph: str, name: Given, offset: Annotated[int, Query(ge=0, le=10**9)] = 0
     ) -> HTMLResponse:
         hosted = service.graphs[graph]
-        if (
-            name not in hosted.kg.entities
-        ):  # an old link, or a name typed into the address: what resembles it helps most
+        if name not in hosted.kg.entities:  # an old link, or typed into the address: what resembles it helps most
             similar = views.found_entities(hosted, name, 10)
             complaint = f"no entity is named {name!r}"
             return render(
@@ -67,6 +66,9 @@ def routes(service: Service, render: Render) -> APIRouter:
             "entity.html",
             graph=hosted,
             card=card,
+            facts=[
+                (slot, [f.tail if f.is_head else f.head for f in same]) for slot, same in groupby(card.facts, _slot)
+            ],
             picture=inline(pictures[0]),
             narrow_picture=inline(pictures[1]),
             page_size=FACTS_A_PAGE,
@@ -88,3 +90,8 @@ def routes(service: Service, render: Render) -> APIRouter:
         )
 
     return pages
+
+
+def _slot(fact: schemas.OwnFact) -> tuple[str, bool]:
+    """The relation of an entity's fact, and the end at which the entity stands."""
+    return fact.relation, fact.is_head

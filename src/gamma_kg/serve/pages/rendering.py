@@ -21,7 +21,7 @@ from gamma_kg.serve.service import Service
 Render = Callable[..., HTMLResponse]
 # An empty field of a form means that nothing was given.
 Given = Annotated[str, Query(max_length=schemas.MAX_NAME)]
-
+LONG_HEADING = 60  # letters; beyond these it is set in smaller type
 
 SECTIONS = {
     "ask": "ask", "question": "ask", "why": "ask", "missing": "missing", "jobs": "missing", "graphs": "graphs",
@@ -45,6 +45,7 @@ def environment() -> Environment:
         finalize=lambda value: shown(value) if type(value) is str else value,
     )
     env.globals["address"] = address
+    env.globals["long"] = lambda heading: Markup(' class="long"') if len(heading) > LONG_HEADING else ""
     env.filters["percent"] = lambda p: f"{p:.1%}" if p >= 0.001 or p == 0 else "< 0.1%"
     env.filters["count"] = lambda number: f"{number:,}"
     env.filters["exact"] = lambda text: Markup(escape(text))  # for values that are sent back

@@ -158,6 +158,20 @@ function decide(form) {
   }
 }
 
+// Answers by keyboard, with the keys of the page that `gamma complete --review` writes.
+const VERDICT_KEYS = {
+  a: "[data-says=accepted][aria-pressed=false]",
+  r: "[data-says=rejected][aria-pressed=false]",
+  u: ".verdict [aria-pressed=true]",
+};
+
+function move(step) {
+  const rows = [...document.querySelectorAll(".answers tbody tr:has(.acts a)")];
+  const now = rows.indexOf(document.activeElement.closest("tr"));
+  const next = rows[now < 0 ? 0 : Math.min(Math.max(now + step, 0), rows.length - 1)];
+  next?.querySelector(".acts a").focus();
+}
+
 // A click that leads to another page is seen at once; what the model has to think about takes a while.
 function showWaiting() {
   const line = document.getElementById("busy");
@@ -189,9 +203,15 @@ showWaiting();
 document.querySelectorAll(".picture:not(.shrinks)").forEach((one) => { one.scrollLeft = (one.scrollWidth - one.clientWidth) / 2; });
 document.querySelector("[data-theme-button]").addEventListener("click", switchTheme);
 document.addEventListener("keydown", (event) => {
+  const isTyping = /^(input|select|textarea)$/i.test(document.activeElement.tagName);
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   const field = document.getElementById("find");
-  if (event.key === "/" && field && !/^(input|select|textarea)$/i.test(document.activeElement.tagName)) {
+  if (event.key === "/" && field) {
     event.preventDefault();
     field.focus();
+  } else if (event.key in { j: 1, k: 1 }) {
+    move(event.key === "j" ? 1 : -1);
+  } else if (event.key in VERDICT_KEYS) {
+    document.activeElement.closest(".answers tr")?.querySelector(VERDICT_KEYS[event.key])?.click();
   }
 });
