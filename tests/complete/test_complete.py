@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,11 +11,16 @@ import numpy as np
 import pytest
 
 from gamma_kg import DataError, Gamma, KnowledgeGraph
-from gamma_kg.complete import choice, complete, proposals
+from gamma_kg.complete import choice, proposals
+from gamma_kg.complete import complete as complete_with_reasons
 from gamma_kg.complete.review import write_review
 from gamma_kg.demo import demo_split
 from gamma_kg.io.journal import Journal
+from gamma_kg.rules import Rules
 from gamma_kg.rules.slots import MIN_WORTH, Slots, choose_queries
+
+# In graphs of a few facts no reason has three cases; what is tested here needs none.
+complete = partial(complete_with_reasons, min_cases=0)
 
 
 @pytest.fixture
@@ -60,6 +66,7 @@ def test_no_country_of_a_country_is_asked_for_or_proposed(small_gamma: Gamma) ->
 def test_nothing_is_proposed_of_terms_that_an_ontology_only_refers_to(small_gamma: Gamma, tmp_path: Path) -> None:
     stanza = "[Term]\nid: GO:{0}\nname: part {0}\nis_a: GO:{1}\nrelationship: part_of {2}\n\n"
     text = "".join(stanza.format(i, i // 2, f"CL:{i % 4}" if i % 8 == 0 else f"GO:{i - 1}") for i in range(1, 60))
+    text += "".join(f"[Term]\nid: GO:{i}\nrelationship: part_of GO:{i - 2}\n\n" for i in range(5, 60, 4))
     (tmp_path / "go.obo").write_text("ontology: go\n\n[Term]\nid: GO:0\nname: root\n\n" + text)
     kg = KnowledgeGraph.from_file(tmp_path / "go.obo")
     asked = proposals.promising_queries(kg, choice.Choice.of(kg))
@@ -202,7 +209,9 @@ def test_an_interrupted_run_keeps_what_it_found(
     assert sum(json.loads(line.partition(" ")[2])["queries"] for line in lines[1:]) == 8
 
 
-@pytest.mark.parametrize("options", [{"top": 0}, {"min_probability": 1.5}, {"relations": ["nothing"]}])
+@pytest.mark.parametrize(
+    "options", [{"top": 0}, {"min_probability": 1.5}, {"relations": ["nothing"]}, {"min_cases": -1}]
+)
 def test_bad_options_are_refused(countries: KnowledgeGraph, small_gamma: Gamma, options: dict) -> None:
     with pytest.raises(DataError):
         complete(small_gamma, countries, **options)
@@ -213,7 +222,7 @@ def test_held_out_facts_of_the_demo_graph_are_found() -> None:
     kg = KnowledgeGraph(split.graph, split.entities, split.relations)
     held_out = {(kg.entities[h], kg.relations[r], kg.entities[t]) for h, r, t in split.queries.tolist()}
     wanted = {fact for fact in held_out if fact[1] == "capital of"} or held_out
-    found = complete(Gamma.from_pretrained(), kg, relations=["capital of"], top=20)
+    found = complete_with_reasons(Gamma.from_pretrained(), kg, relations=["capital of"], top=20)
     assert len(wanted & {(fact.head, fact.relation, fact.tail) for fact in found.facts}) >= 1
 
 
@@ -231,6 +240,34 @@ def test_one_relation_does_not_fill_the_list_while_others_have_proposals(
     assert sorted(strict) == sorted(set(most))
     # A list that would not be full takes more of a relation.
     assert len(complete(small_gamma, countries, relations=["borders"], top=5).facts) == 5
+
+
+def test_what_no_reason_speaks_for_is_not_proposed(small_gamma: Gamma, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposals, "LEAST_PROBABILITY", 1e-9)
+    facts = [(f"cook {i}", "likes", "salt") for i in range(20)] + [(f"cook {i}", "likes", "oil") for i in range(15)]
+    facts += [(f"boy {i}", "likes", f"toy {i % 4}") for i in range(8)]
+    facts += [(f"rock {i}", "lies on", f"rock {i // 2}") for i in range(1, 80)]
+    kg = KnowledgeGraph.from_triples(facts)
+    everything = complete(small_gamma, kg, top=1000).facts
+    found = complete_with_reasons(small_gamma, kg, top=1000).facts
+    assert {(fact.head, fact.tail) for fact in found} >= {(f"cook {i}", "oil") for i in range(15, 20)}
+    assert not any({fact.head[:3], fact.tail[:3]} & {"boy", "toy"} for fact in found)
+    assert any({fact.head[:3], fact.tail[:3]} & {"boy", "toy"} for fact in everything)
+    without_rules = complete_with_reasons(small_gamma, kg, top=1000, rules=False).facts
+    assert len(without_rules) >= len(everything) > len(found)
+
+
+def test_a_second_value_is_not_proposed_where_few_have_two(small_gamma: Gamma, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked from the class, a thing fits well; asked from the thing, nobody would look for another class."""
+    monkeypatch.setattr(proposals, "LEAST_PROBABILITY", 1e-9)
+    facts = [(f"thing {i}", "sort", f"sort {i % 3}") for i in range(60)]
+    facts += [(f"thing {i}", "made by", f"maker {i % 5}") for i in range(66)]
+    kg = KnowledgeGraph.from_triples(facts)
+    found = {fact.head for fact in complete(small_gamma, kg, relations=["sort"], top=1000).facts}
+    assert "thing 61" in found and found.isdisjoint({f"thing {i}" for i in range(60)})
+    source, sort = kg.entity_id("sort 0"), kg.relation_id("sort")
+    blocked = Rules(kg).unasked.blocked(source, sort + kg.num_relations)
+    assert blocked[kg.entity_id("thing 1")] and not blocked[kg.entity_id("thing 61")]
 
 
 def test_a_list_holds_no_two_facts_that_exclude_each_other(small_gamma: Gamma) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -162,6 +163,13 @@ def test_a_stopped_run_goes_on_and_asks_nothing_twice(
 def test_an_ending_without_a_writer_is_refused_first(family: KnowledgeGraph, tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match=r"ending|leave out \.gz"):
         write_rows(tmp_path / name, [], family)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.parquet"])
+def test_a_table_without_rows_still_says_its_columns(family: KnowledgeGraph, tmp_path: Path, name: str) -> None:
+    assert write_rows(tmp_path / name, [], family) == 0
+    read = {"a.csv": pl.read_csv, "a.tsv": partial(pl.read_csv, separator="\t"), "a.parquet": pl.read_parquet}[name]
+    assert read(tmp_path / name).columns == ["head", "relation", "tail", "head_id", "relation_id", "tail_id"]
 
 
 @pytest.mark.parametrize(("local", "expected"), [("off", None), ("6", 6)])

@@ -73,3 +73,15 @@ def test_a_symmetric_relation_gives_one_kind_of_path_whichever_way_it_is_read() 
     kg = KnowledgeGraph.from_triples([*facts, ("c1", "trades with", "c3")])
     kinds = ReasonFinder(kg)._paths(kg.entity_id("c5"), kg.relation_id("trades with"), kg.entity_id("c7"))
     assert len(list(kinds)) == 1
+
+
+def test_a_case_or_two_are_no_reason_to_go_by(cities: KnowledgeGraph) -> None:
+    def has_one(head: str, relation: str, tail: str, **options: int) -> bool:
+        fact = cities.entity_id(head), cities.relation_id(relation), cities.entity_id(tail)
+        return ReasonFinder(cities).has_one_to_go_by(*fact, **options)
+
+    assert has_one("city 25", "is a", "town"), "20 of 29 others are"
+    assert not has_one("ann", "meets", "zed"), "one of two"
+    assert has_one("ann", "meets", "zed", cases=1)
+    assert not has_one("city 25", "is a", "rock")
+    assert not has_one("city 25", "is a", "town", cases=30)

@@ -71,6 +71,13 @@ def complete(
     max_per_relation: Annotated[
         int | None, typer.Option(help="At most so many facts of one relation; else a fifth, if others fill the list.")
     ] = None,
+    min_cases: Annotated[
+        int | None,
+        typer.Option(
+            help="Leave out what no reason speaks for: a rule of the graph with so many cases, which surely holds in "
+            "a quarter. 3 unless you say otherwise; 0 lists all."
+        ),
+    ] = None,
     budget: Annotated[
         str | None, typer.Option(help="Time to use in all, such as 90s, 10m or 2h; the same command goes on later.")
     ] = None,
@@ -102,6 +109,7 @@ def complete(
     from gamma_kg.predicting.answer_options import AnswerOptions
     from gamma_kg.predicting.models import resolve_model
     from gamma_kg.predicting.switch import basis
+    from gamma_kg.rules.reasons import MIN_CASES
 
     kept = WRITING_SHARE + (0.0 if review is None else REVIEW_SHARE)
     seconds = None if budget is None else parse_budget(budget) * (1 - kept)
@@ -128,6 +136,7 @@ def complete(
         "top": top,
         "min_probability": bounds,
         "max_per_relation": max_per_relation,
+        "min_cases": MIN_CASES if min_cases is None else min_cases,
     }
     Choice.of(kg, **wanted)  # a wrong name is told before anything is computed
     gamma = resolve_model(model, device).predictor
@@ -187,6 +196,8 @@ def complete(
         say(f"by their probabilities, about {sum(fact.probability for fact in found.facts):.0f} of them should hold")
     if len(found.facts) < top and (least := bounds.get("", 0.0)) > 0:
         say(f"what is less probable than {least:.3g} is left out; --min-probability 0 lists it too")
+    if len(found.facts) < top and rules and (cases := wanted["min_cases"]):
+        say(f"what no reason with {cases} cases speaks for is left out; --min-cases 0 lists it too")
     if found.was_interrupted:
         raise typer.Exit(130)
 

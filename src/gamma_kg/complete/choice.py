@@ -14,6 +14,7 @@ from gamma_kg.errors import DataError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of
 from gamma_kg.rules import Rules, rules_of
+from gamma_kg.rules.reasons import MIN_CASES
 from gamma_kg.rules.slots import REST
 
 IntArray = NDArray[np.int64]
@@ -35,6 +36,7 @@ class Choice:
     least_of: Mapping[int, float]
     cap: int
     is_strict: bool
+    min_cases: int
 
     @classmethod
     def of(
@@ -48,12 +50,15 @@ class Choice:
         type: str | None = None,
         min_probability: float | Mapping[str, float] = 0.0,
         max_per_relation: int | None = None,
+        min_cases: int = MIN_CASES,
     ) -> Choice:
         """From names; `min_probability` may be one for all or one per relation, with "" for all others."""
         if top < 1:
             raise DataError(f"top must be at least 1, got {top}")
         if max_per_relation is not None and max_per_relation < 1:
             raise DataError(f"max_per_relation must be at least 1, got {max_per_relation}")
+        if min_cases < 0:
+            raise DataError(f"min_cases must not be negative, got {min_cases}")
         by_name = dict(min_probability) if isinstance(min_probability, Mapping) else {"": min_probability}
         for name, bound in by_name.items():
             if not 0 <= bound <= 1:
@@ -74,6 +79,7 @@ class Choice:
             least_of={kg.relation_id(name): bound for name, bound in by_name.items()},
             cap=max_per_relation or max(LEAST_CAP, top // SHARE_OF_LIST),
             is_strict=max_per_relation is not None,
+            min_cases=min_cases,
         )
 
     def about(self, kg: KnowledgeGraph, queries: IntArray, *, by_rules: bool) -> IntArray:
@@ -122,7 +128,8 @@ class Choice:
             "type": self.type_,
             "min_probability": [self.least, least],
             "order of queries": f"rest of {REST}",
-            "left unasked": "habits, properties",
+            "left unasked": "habits, properties, values",
+            "min_cases": self.min_cases,
         }
 
 

@@ -31,6 +31,7 @@ from gamma_kg.predicting.pace import Pace
 from gamma_kg.predicting.predictor import Predictor
 from gamma_kg.predicting.switch import Local
 from gamma_kg.rules import Rules, rules_of
+from gamma_kg.rules.reasons import MIN_CASES, ReasonFinder
 from gamma_kg.rules.slots import choose_queries
 from gamma_kg.rules.together import Together
 
@@ -80,6 +81,7 @@ def complete(
     top: int = 100,
     min_probability: float | Mapping[str, float] = 0.0,
     max_per_relation: int | None = None,
+    min_cases: int = MIN_CASES,
     budget_seconds: float | None = None,
     journal: Path | None = None,
     rules: bool = True,
@@ -92,10 +94,11 @@ def complete(
     type, if given.
 
     `min_probability` is one bound, or one per relation name with "" for all others. No relation takes more than a
-    fifth of the list while others have proposals; `max_per_relation` is a strict bound. Probabilities are calibrated
-    if `model.calibrate(kg)` was ever called. With a `journal` a run that was stopped, or whose budget was used up, goes
-    on where it ended and gives the same facts to the last bit. `progress` gets (queries asked, queries in all). Ctrl-C
-    is raised again, or ends the run with what it has. `local` as for `predict`.
+    fifth of the list while others have proposals; `max_per_relation` is a strict bound. What no reason speaks for, a
+    rule of the graph with `min_cases` cases or more, is left out (0 lists it too; so does `rules=False`).
+    Probabilities are calibrated if `model.calibrate(kg)` was ever called. With a `journal` a run that was stopped, or
+    whose budget was used up, goes on where it ended and gives the same facts to the last bit. `progress` gets (queries
+    asked, queries in all). Ctrl-C is raised again, or ends the run with what it has. `local` as for `predict`.
     """
     choice = Choice.of(
         kg,
@@ -106,6 +109,7 @@ def complete(
         type=type,
         min_probability=min_probability,
         max_per_relation=max_per_relation,
+        min_cases=min_cases,
     )
     started, pace = time.monotonic(), Pace(BLOCK_QUERIES, budget_seconds)
     queries = promising_queries(kg, choice, rules=rules)
@@ -113,7 +117,7 @@ def complete(
     record = Journal(journal, run_fingerprint(model, kg, how, **choice.record()))
     found: list[Found] = [tuple(fact) for block in record.blocks for fact in block["facts"]]
     asked = sum(block["queries"] for block in record.blocks)
-    finder = Finder(model, kg, how)
+    finder = Finder(model, kg, how, choice.min_cases)
     finder.seen.update(fact[:3] for fact in found)
     was_interrupted = False
     try:
@@ -175,11 +179,13 @@ def best_fitting(
 class Finder:
     """Turns queries into facts that fit, are not known, and hold from both ends."""
 
-    def __init__(self, model: Predictor, kg: KnowledgeGraph, how: AnswerOptions) -> None:
+    def __init__(self, model: Predictor, kg: KnowledgeGraph, how: AnswerOptions, min_cases: int) -> None:
+        """`min_cases`: how many cases a reason for each fact must have; 0 if none is needed."""
         self._kg = kg
         self._odds: FactOdds = model.odds(kg, how)
         rules = self._odds.rules
         self._unasked = rules.unasked if how.rules and isinstance(rules, Rules) else None
+        self._reasons, self._min_cases = ReasonFinder(kg) if how.rules and min_cases else None, min_cases
         self._calibration = model.calibration(kg, how.local, how.rules)
         self.seen: set[tuple[int, int, int]] = set()
         # Many facts share their other end (every athlete's sport), so its answers are kept for a while.
@@ -222,8 +228,14 @@ class Finder:
             if fact in self.seen:
                 continue
             self.seen.add(fact)
-            if self._unasked is None or not self._unasked.is_first_of_two_sisters(*fact):
+            if self._is_worth_proposing(*fact):
                 yield end, answer, odds
+
+    def _is_worth_proposing(self, head: int, direct: int, tail: int) -> bool:
+        """Whether the graph's habits leave room for a fact, and something in it speaks for the fact."""
+        if self._unasked is not None and self._unasked.is_unlike_the_rest(head, direct, tail):
+            return False
+        return self._reasons is None or self._reasons.has_one_to_go_by(head, direct, tail, self._min_cases)
 
     def _checked(self, end: End, answer: int, odds: float) -> Found:
         other = self._other_ends[answer, self._inverse(end.relation)].log_odds(torch.tensor([end.source]))

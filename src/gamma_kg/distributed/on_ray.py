@@ -78,7 +78,7 @@ def complete_on_ray(
     progress: Progress | None = None,
     **wanted: Any,
 ) -> Completion:
-    """The facts that `complete` finds; what is `wanted` as there, from `relations` to `max_per_relation`.
+    """The facts that `complete` finds; what is `wanted` as there, from `relations` to `min_cases`.
 
     Blocks that are done lie in the folder `out` until the caller removes it.
     """
@@ -124,7 +124,7 @@ class _Completing:
 
     def __init__(self, batch: GammaBatch, out: str, choice: Choice) -> None:
         self._parts, self._choice = Parts(out), choice
-        self._finder = Finder(batch.predictor, batch.kg, batch.how)
+        self._finder = Finder(batch.predictor, batch.kg, batch.how, choice.min_cases)
 
     def __call__(self, block: dict[str, Any]) -> dict[str, Any]:
         import numpy as np

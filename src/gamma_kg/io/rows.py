@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from gamma_kg.graph.graph import KnowledgeGraph
 
 Row = Mapping[str, Any]
+# The columns that every table has.
+NAMES = ("head", "relation", "tail", "head_id", "relation_id", "tail_id")
 
 
 def write_rows(path: str | Path, rows: Iterable[Row], kg: KnowledgeGraph, *, asserted: bool = False) -> int:
@@ -104,19 +106,27 @@ def write_json_lines(file: IO[str], rows: Iterable[Row]) -> None:
 def write_csv(file: IO[str], rows: Iterable[Row]) -> None:
     """A table for spreadsheets, with a header."""
     writer = csv.writer(file, lineterminator="\n")
-    for i, row in enumerate(rows):
-        if i == 0:
-            writer.writerow(row)
+    for row in _below_header(rows, writer.writerow):
         cells = (_cell(cell) for cell in row.values())
         writer.writerow(spreadsheet_text(cell) if isinstance(cell, str) else cell for cell in cells)
 
 
 def write_tsv(file: IO[str], rows: Iterable[Row]) -> None:
     """A plain table, with a header."""
-    for i, row in enumerate(rows):
-        if i == 0:
-            file.write("\t".join(row) + "\n")
+    for row in _below_header(rows, lambda names: file.write("\t".join(names) + "\n")):
         file.write("\t".join(_plain_cell(cell) for cell in row.values()) + "\n")
+
+
+def _below_header(rows: Iterable[Row], write_header: Callable[[Iterable[str]], object]) -> Iterator[Row]:
+    """The rows, after a header that stands there even if there are none."""
+    is_first = True
+    for row in rows:
+        if is_first:
+            write_header(row)
+        is_first = False
+        yield row
+    if is_first:
+        write_header(NAMES)
 
 
 def _write_parquet(path: Path, rows: Iterable[Row]) -> None:
@@ -124,7 +134,7 @@ def _write_parquet(path: Path, rows: Iterable[Row]) -> None:
 
     need_polars(str(path))
     columns = [{name: _cell(cell) for name, cell in row.items()} for row in rows]
-    empty = pl.DataFrame(schema=dict.fromkeys(("head", "relation", "tail"), pl.String))
+    empty = pl.DataFrame(schema=dict.fromkeys(NAMES, pl.String))
     frame = pl.DataFrame(columns, infer_schema_length=None) if columns else empty
     # A column that is empty throughout (`local` of answers from the whole graph) would have no type to be read by.
     frame.with_columns(pl.col(pl.Null).cast(pl.Int64)).write_parquet(path)

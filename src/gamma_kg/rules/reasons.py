@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from gamma_kg.graph.edges import bisect
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, fact_of, inverse_of, is_inverse
 from gamma_kg.rules.bounds import at_least
@@ -34,6 +35,9 @@ MAX_STARTS = 100  # of paths
 MAX_MIDDLES = 20
 SHOWN = 3
 MIN_LIFT = 2.0
+# What a curator can go by: a case or two are no rule, and a rule that may hold once in ten times is none to follow.
+MIN_CASES = 3
+LEAST_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -58,12 +62,26 @@ class ReasonFinder:
 
     def find(self, head: int, relation: int, tail: int, limit: int = 5) -> list[Reason]:
         """The best reasons for (head, relation, tail), best first. The fact itself is no reason."""
-        num = self._kg.num_relations
-        found = [*self._other_links(head, relation, tail), *self._paths(head, relation, tail)]
-        found += self._alike(head, relation, tail, head_side=True)
-        found += self._alike(tail, inverse_of(relation, num), head, head_side=False)
-        found = [reason for reason in found if reason.count > 0]
+        found = list(self._around(head, relation, tail))
         return sorted(found, key=lambda reason: (-float(at_least(reason.count, reason.of)), reason.text))[:limit]
+
+    def has_one_to_go_by(self, head: int, relation: int, tail: int, cases: int = MIN_CASES) -> bool:
+        """Whether some reason has cases enough to be one; looks no further than the first."""
+        return any(
+            reason.count >= cases and float(at_least(reason.count, reason.of)) >= LEAST_SHARE
+            for reason in self._around(head, relation, tail)
+        )
+
+    def _around(self, head: int, relation: int, tail: int) -> Iterator[Reason]:
+        """All reasons with a case or more, those that are found fastest first."""
+        opposite = inverse_of(relation, self._kg.num_relations)
+        kinds = (
+            self._other_links(head, relation, tail),
+            self._alike(head, relation, tail, head_side=True),
+            self._alike(tail, opposite, head, head_side=False),
+            self._paths(head, relation, tail),
+        )
+        return (reason for kind in kinds for reason in kind if reason.count > 0)
 
     def _other_links(self, head: int, relation: int, tail: int) -> Iterator[Reason]:
         num = self._kg.num_relations
@@ -146,29 +164,36 @@ class ReasonFinder:
         if key not in self._supports:
             starts = np.unique(self._pairs(first)[:, 0])
             starts = starts[np.linspace(0, len(starts) - 1, min(len(starts), MAX_STARTS)).astype(int)]
-            pairs: set[tuple[int, int]] = set()
-            for start in starts.tolist():
-                for middle in self._kg.answers(start, first)[:MAX_MIDDLES].tolist():
-                    ends = self._kg.answers(middle, second)[:MAX_MIDDLES].tolist()
-                    pairs.update((start, end) for end in ends if end != start)
-            ends_array = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-            held = self._has(ends_array[:, 0], relation, ends_array[:, 1])
-            self._supports[key] = (int(held.sum()), len(ends_array))
+            first_row, middle = self._ends(starts, first)
+            second_row, end = self._ends(middle, second)
+            start, num = starts[first_row[second_row]], np.int64(self._kg.num_entities)
+            start, end = np.divmod(np.unique((start * num + end)[start != end]), num)
+            held = self._has(start, relation, end)
+            self._supports[key] = (int(held.sum()), len(end))
         return self._supports[key]
+
+    def _ends(self, nodes: IntArray, slot: int) -> tuple[IntArray, IntArray]:
+        """Where facts of a relation id lead, a bounded number from each node: the row of the node, and the end."""
+        edges, node = self._kg.edges, torch.from_numpy(np.ascontiguousarray(nodes))
+        if not edges.num_groups:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        last = edges.node_ptr[node + 1]
+        group = bisect(edges.group_type, edges.node_ptr[node], last, torch.full_like(node, slot))
+        is_there = group < last
+        group = torch.where(is_there, group, 0)
+        is_there &= edges.group_type[group] == slot
+        size = (edges.group_ptr[group + 1] - edges.group_ptr[group]).clamp(max=MAX_MIDDLES) * is_there
+        row = torch.repeat_interleave(torch.arange(len(node)), size)
+        within = torch.arange(len(row)) - torch.repeat_interleave(size.cumsum(0) - size, size)
+        return row.numpy(), edges.neighbour[edges.group_ptr[group][row] + within].long().numpy()
 
     def _pairs(self, slot: int) -> IntArray:
         """(from, to) of the facts of a relation id, a bounded number of them."""
         if isinstance(self._rules, SampledRules):
             return self._rules.sample.pairs(slot, MAX_THINGS, MAX_FACTS)
-        kg, direct = self._kg, direct_of(slot, self._kg.num_relations)
-        parts, size = [], 0
-        for block in kg.triple_blocks():
-            rows = block[block[:, 1] == direct][:MAX_THINGS].numpy()
-            parts.append(rows[:, [2, 0]] if is_inverse(slot, kg.num_relations) else rows[:, [0, 2]])
-            size += len(rows)
-            if size >= MAX_THINGS:
-                break
-        return np.concatenate(parts)[:MAX_THINGS] if parts else np.empty((0, 2), dtype=np.int64)
+        start, end = self._rules.closures.pairs(slot)
+        rows = np.unique(np.linspace(0, len(start) - 1, min(len(start), MAX_THINGS)).astype(np.int64))
+        return np.stack([start[rows], end[rows]], axis=1)
 
     def _has(self, head: IntArray, relation: int, tail: IntArray) -> NDArray[np.bool_]:
         if not len(head):

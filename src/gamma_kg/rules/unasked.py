@@ -5,6 +5,7 @@ that breaks with what the graph's makers do all along is not worth a curator's t
 
 | left out                                              | the habit, counted                                         |
 |-------------------------------------------------------|------------------------------------------------------------|
+| a second value                                        | few have two                                               |
 | the country of a country                              | a relation from one sort of things to another (`patterns`) |
 | what is to be said of other ontologies' terms         | none: that is for their own makers                         |
 | what would make a stored fact superfluous: a narrower | facts that another one gives already are rare              |
@@ -12,6 +13,8 @@ that breaks with what the graph's makers do all along is not worth a curator's t
 | a link between a thing and its kind or its kind's kind| facts between two of one line are rare                     |
 | the first class under two sisters                     | such facts are rare (`sisters`)                            |
 | a thing from elsewhere than all that stand there      | those that do come under one class (`domains`)             |
+| what most classes below lack, what tells a sister     | values are handed down, sisters are told apart (`values`)  |
+| apart                                                 |                                                            |
 
 N entities.
 """
@@ -29,6 +32,7 @@ from gamma_kg.graph.inverse import direct_of, is_inverse
 from gamma_kg.rules.bounds import at_most
 from gamma_kg.rules.domains import Domains
 from gamma_kg.rules.sisters import Sisters
+from gamma_kg.rules.values import Values
 
 if TYPE_CHECKING:
     from gamma_kg.rules.rules import Rules
@@ -39,6 +43,8 @@ BoolArray = NDArray[np.bool_]
 LOOKED_AT = 300
 MOST_RELATIONS = 200
 MAX_EXCEPTIONS = 0.1
+# Of those that have a value, so few may have a second where none is proposed.
+MAX_SEVERAL = 0.05
 Seen = tuple[int, int]  # exceptions, facts looked at
 
 
@@ -51,6 +57,7 @@ class Unasked:
         self.of_one_line = lru_cache(maxsize=None)(self._of_one_line)
         self.domains = Domains(rules.closures, rules.axioms)
         self.sisters = Sisters(rules.closures, rules.axioms.wider)
+        self.values = Values(rules.closures, rules.axioms.up)
 
     def out_of_place(self, slot: int) -> BoolArray:
         """Entities of which nobody would say that they stand in a slot, (N,)."""
@@ -66,14 +73,26 @@ class Unasked:
                 found |= outside
         return found
 
-    def is_first_of_two_sisters(self, head: int, direct: int, tail: int) -> bool:
-        return direct in self._rules.axioms.wider and self.sisters.would_be_first(head, tail)
+    def is_unlike_the_rest(self, head: int, direct: int, tail: int) -> bool:
+        """Whether a fact breaks with what the classes around its head show."""
+        if direct in self._rules.axioms.wider and self.sisters.would_be_first(head, tail):
+            return True
+        return self.values.says_no(head, direct, tail)
+
+    def has_its_own(self, slot: int) -> BoolArray:
+        """Entities that fill a slot once, where few fill it twice: nobody would look for a second, (N,)."""
+        count = self._rules.slots.count(slot)
+        filled, several = int((count > 0).sum()), int((count > 1).sum())
+        is_rare = several <= MAX_SEVERAL * filled and float(at_most(several, filled)) <= MAX_EXCEPTIONS
+        return np.asarray((count > 0) & is_rare)
 
     def blocked(self, source: int, relation: int) -> BoolArray:
         """Answers to the query that are not worth proposing, (N,)."""
         rules = self._rules
         direct = direct_of(relation, rules.num_relations)
-        blocked = self.out_of_place(rules.inverse(relation))
+        blocked = self.out_of_place(rules.inverse(relation)) | self.has_its_own(rules.inverse(relation))
+        if self.has_its_own(relation)[source]:
+            blocked[:] = True
         if self._is_rare(self.superfluous(direct), self._all_superfluous):
             made_needless = rules.implied.would_give_stored(source, relation)
             if made_needless is not None:
