@@ -122,15 +122,22 @@ def test_without_a_file_the_answers_go_to_stdout_in_the_order_of_the_queries(
 
 
 def test_complete_gives_json_and_asserts_only_when_asked(run, graph: Path, model: Path, tmp_path: Path) -> None:
-    code, out, err = run("complete", graph, "--top", 3, "--no-calibrate", "-m", model, "--json", "--quiet")
+    code, out, err = run(
+        "complete", graph, "--top", 3, "--no-calibrate", "--min-cases", 0, "-m", model, "--json", "--quiet"
+    )
     rows = [json.loads(line) for line in out.splitlines()]
     assert code == 0 and len(rows) == 3 and err == "" and rows[0]["relation_id"].startswith("http://e.org/")
     for assert_, asserted in (((), 0), (("--assert",), 3)):
         path = tmp_path / "new.ttl"
-        assert run("complete", graph, "--top", 3, "--no-calibrate", "-m", model, "--out", path, *assert_)[0] == 0
+        assert (
+            run(
+                "complete", graph, "--top", 3, "--no-calibrate", "--min-cases", 0, "-m", model, "--out", path, *assert_
+            )[0]
+            == 0
+        )
         predicates = [line for line in path.read_text().splitlines() if line.startswith("<http://e.org/")]
         assert len(predicates) == asserted
-    assert run("complete", graph, "--no-calibrate", "-m", model, "--assert")[0] == 2
+    assert run("complete", graph, "--no-calibrate", "--min-cases", 0, "-m", model, "--assert")[0] == 2
 
 
 def test_describe_tells_what_is_in_a_graph(run, graph: Path, model: Path) -> None:
@@ -167,20 +174,24 @@ def test_calibrated_probabilities_are_announced(
 
 def test_complete_writes_facts_or_shows_them(run, graph: Path, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "new.jsonl"
-    code, stdout, err = run("complete", graph, "--out", out, "-m", model, "--no-calibrate")
+    code, stdout, err = run("complete", graph, "--out", out, "-m", model, "--no-calibrate", "--min-cases", 0)
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert (code, stdout) == (0, "") and rows and "promising queries asked" in err
     assert rows[0].keys() == {*"head relation tail probability score local head_id relation_id tail_id".split()}
-    code, stdout, _ = run("complete", graph, "-m", model, "--no-calibrate", "--relations", "e:siblingOf")
+    code, stdout, _ = run(
+        "complete", graph, "-m", model, "--no-calibrate", "--min-cases", 0, "--relations", "e:siblingOf"
+    )
     assert code == 0 and "Most probable missing facts" in stdout
 
 
 def test_complete_keeps_to_its_budget_and_goes_on(run, graph: Path, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "new.tsv"
-    code, _, err = run("complete", graph, "--out", out, "-m", model, "--no-calibrate", "--budget", "0.000001s")
+    code, _, err = run(
+        "complete", graph, "--out", out, "-m", model, "--no-calibrate", "--min-cases", 0, "--budget", "0.000001s"
+    )
     assert code == 0 and "the same command goes on from here" in err
     assert (tmp_path / "new.tsv.progress").exists()
-    code, _, err = run("complete", graph, "--out", out, "-m", model, "--no-calibrate")
+    code, _, err = run("complete", graph, "--out", out, "-m", model, "--no-calibrate", "--min-cases", 0)
     assert code == 0 and "goes on" not in err and not (tmp_path / "new.tsv.progress").exists()
     assert out.read_text().startswith("head\trelation\ttail\tprobability\tscore\tlocal\thead_id")
 
@@ -205,7 +216,7 @@ def test_complete_looks_names_up_before_it_computes_anything(
 
 def test_complete_writes_a_page_to_review(run, graph: Path, model: Path, tmp_path: Path) -> None:
     page = tmp_path / "review.html"
-    code, out, err = run("complete", graph, "-m", model, "--no-calibrate", "--review", page)
+    code, out, err = run("complete", graph, "-m", model, "--no-calibrate", "--min-cases", 0, "--review", page)
     assert (code, out) == (0, "") and str(page) in err
     assert "Proposed facts" in page.read_text()
 

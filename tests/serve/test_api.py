@@ -202,7 +202,7 @@ def test_reasons_are_those_of_the_library_and_change_when_a_fact_is_gone(
 
 
 def test_a_completion_job_finds_facts_and_gives_them_in_every_format(client: TestClient) -> None:
-    job = finished(client, kind="complete", top=5)
+    job = finished(client, kind="complete", top=5, min_cases=0)
     assert job["state"] == "done" and job["done"] == job["total"] > 0
     facts = client.get(f"/v1/jobs/{job['id']}/result").json()["facts"]
     assert facts and facts == sorted(facts, key=lambda f: -f["probability"])
@@ -215,9 +215,9 @@ def test_a_completion_job_finds_facts_and_gives_them_in_every_format(client: Tes
 
 
 def test_a_job_about_one_entity_finds_facts_about_it_only(client: TestClient) -> None:
-    whole = finished(client, kind="complete")
+    whole = finished(client, kind="complete", min_cases=0)
     name = client.get(f"/v1/jobs/{whole['id']}/result").json()["facts"][0]["head"]
-    job = finished(client, kind="complete", entity=name)
+    job = finished(client, kind="complete", entity=name, min_cases=0)
     facts = client.get(f"/v1/jobs/{job['id']}/result").json()["facts"]
     assert facts and all(name in (f["head"], f["tail"]) for f in facts)
     assert 0 < job["total"] < whole["total"]

@@ -85,7 +85,7 @@ class Values:
     def _sisters(self, thing: int) -> IntArray:
         parents = self._step(thing, self._up)
         found = self._together([self._closures.step(parents, r) for r in self._down])
-        return found[found != thing]
+        return np.asarray(found[found != thing])
 
     def _step(self, thing: int, relations: tuple[int, ...]) -> IntArray:
         return self._together([self._closures.ends(thing, r) for r in relations])

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from gamma_kg.rules.reasons import MIN_CASES
+
 MAX_NAME = 2000
 MAX_QUESTION = 10_000
 
@@ -237,6 +239,7 @@ class JobRequest(Record):
     relation: Name | None = Field(None, description="Only facts of this relation (complete).")
     top: int = Field(100, ge=1, le=1_000_000)
     min_probability: Probability = 0.0
+    min_cases: int = Field(MIN_CASES, ge=0, description="Cases that a reason for each fact must have (complete).")
     seconds: Annotated[float, Field(gt=0, le=86_400)] | None = Field(None, description="Time to use at most.")
 
 

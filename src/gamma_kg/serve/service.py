@@ -22,6 +22,7 @@ from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.models import NamedModel
 from gamma_kg.predicting.prediction import Prediction, Query
+from gamma_kg.rules.reasons import MIN_CASES
 from gamma_kg.serve.batching import ModelThreads
 from gamma_kg.serve.hosted import HostedGraph, HostedGraphs
 from gamma_kg.serve.jobs import Job, Jobs
@@ -186,6 +187,7 @@ class Service:
         relation: str | None = None,
         top: int = 100,
         min_probability: float = 0.0,
+        min_cases: int = MIN_CASES,
         seconds: float | None = None,
     ) -> Job:
         """Looks for missing facts: of an entity, of a relation, or of the whole graph."""
@@ -204,6 +206,7 @@ class Service:
                 relations=None if relation is None else [relation],
                 top=top,
                 min_probability=min_probability,
+                min_cases=min_cases,
                 budget_seconds=seconds,
                 progress=job.progress,
                 rules=self.how.rules,

@@ -37,6 +37,7 @@ def routes(service: Service) -> APIRouter:
             relation=request.relation,
             top=request.top,
             min_probability=request.min_probability,
+            min_cases=request.min_cases,
             seconds=request.seconds,
         )
         return views.job_info(job)
