@@ -21,7 +21,7 @@ from gamma_kg.predicting import pace
 from gamma_kg.predicting.calibrate import calibrate
 from gamma_kg.predicting.calibration import Calibration, MonotoneMap
 from gamma_kg.predicting.odds import End, FactOdds, from_log_odds, log_odds
-from gamma_kg.predicting.reliability import expected_calibration_error
+from gamma_kg.predicting.reliability import JudgedProposals, expected_calibration_error, fit_calibration
 from gamma_kg.predicting.score_batch import ScoreBatch
 
 
@@ -41,6 +41,26 @@ def test_the_map_rises_and_meets_the_frequencies() -> None:
     assert (np.diff(fitted.x) > 0).all() and (np.diff(fitted.y) > 0).all()
     for at in (-2.0, 0.0, 2.0):
         assert fitted(np.array([at]))[0] == pytest.approx(from_log_odds(np.array([at]))[0] ** 2, abs=0.08)
+
+
+def test_a_fit_that_does_worse_than_the_plain_odds_is_not_used() -> None:
+    """Of few hidden facts a map learns their luck: seventeen made the pizza ontology's probabilities worse."""
+    rng = np.random.default_rng(3)
+    worse = 0
+    for size in (30, 30, 30, 4000):
+        odds = rng.uniform(-4, 1, size)
+        rows = JudgedProposals(
+            np.arange(size), np.zeros(size, dtype=np.int64), odds, rng.random(size) < from_log_odds(odds), np.ones(size)
+        )
+        found = fit_calibration(rows, rng)
+        assert found.error_after <= found.error_before
+        if found.error_after == found.error_before:
+            worse += 1
+            assert found.probability(0, odds) == pytest.approx(from_log_odds(odds), abs=1e-4)
+    assert worse, "honest odds can't be bettered by a map of fifteen"
+    overconfident = JudgedProposals(rows.query, rows.relation, odds + 3, rows.is_true, rows.weight)
+    found = fit_calibration(overconfident, rng)
+    assert found.error_after < found.error_before / 3
 
 
 def test_shares_are_among_candidates_and_the_known_count_as_if_they_were_not_known() -> None:

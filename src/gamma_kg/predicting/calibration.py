@@ -23,6 +23,8 @@ FloatArray = NDArray[np.float64]
 GROUP = 10
 SHARE_WEIGHT = 2.0
 LEAST_PROBABILITY = 1e-6
+# The map that changes nothing: log-odds beyond this are as good as certain.
+PLAIN_RANGE, PLAIN_POINTS = 14.0, 1_121
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,12 @@ class MonotoneMap:
 
     def __call__(self, x: FloatArray) -> FloatArray:
         return np.interp(x, self.x, self.y)
+
+    @classmethod
+    def plain(cls) -> MonotoneMap:
+        """From log-odds to the probability that they are, to four digits or so."""
+        x = np.linspace(-PLAIN_RANGE, PLAIN_RANGE, PLAIN_POINTS)
+        return cls(x, from_log_odds(x))
 
     @classmethod
     def fit(cls, x: FloatArray, y: FloatArray, weight: FloatArray | None = None) -> MonotoneMap:
@@ -81,7 +89,8 @@ class Calibration:
     error_before: float = 0.0
     """Expected calibration error of the plain odds, on hidden facts."""
     error_after: float = 0.0
-    """The same after the map, each half of the queries judged by a map fitted to the other half."""
+    """The same after the map, each half of the queries judged by a map fitted to the other half; that of the plain
+    odds where no map did better, so that they stay."""
     reliability: Sequence[ReliabilityBin] = ()
     """What was said and how often it held, judged in the same way."""
 

@@ -22,7 +22,7 @@ from gamma_kg.io.sealed import parsed, seal, unsealed
 from gamma_kg.predicting.calibration import Calibration
 
 # Part of every name: what was fitted in another way is not read again.
-FORMAT = 3
+FORMAT = 4
 
 
 class KeptCalibrations:

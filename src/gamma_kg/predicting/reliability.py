@@ -41,21 +41,25 @@ class JudgedProposals:
 
 
 def fit_calibration(rows: JudgedProposals, rng: np.random.Generator) -> Calibration:
-    """Maps fitted to all rows; what they are worth is judged by maps fitted to the other half of the queries."""
+    """Maps fitted to all rows; what they are worth is judged by maps fitted to the other half of the queries. Where
+    these do worse than the plain odds, as a handful of hidden facts may, the plain odds stay."""
     half = rng.permutation(int(rows.query.max()) + 1)[rows.query] % 2 == 0
     judged = [rows[~half], rows[half]]
     after = np.concatenate([_judge(rows[half], judged[0]), _judge(rows[~half], judged[1])])
     truth = np.concatenate([part.is_true for part in judged])
     weight = np.concatenate([part.weight for part in judged])
+    plain = np.concatenate([from_log_odds(part.odds) for part in judged])
+    before, error = (expected_calibration_error(said, truth, weight=weight) for said in (plain, after))
     whole, by_relation = _fit(rows)
-    before = expected_calibration_error(from_log_odds(rows.odds), rows.is_true, weight=rows.weight)
+    if error > before:
+        after, error, whole, by_relation = plain, before, MonotoneMap.plain(), {}
     return Calibration(
         whole=whole,
         by_relation=by_relation,
         num_hidden=int(rows.is_true.sum()),
         num_queries=len(np.unique(rows.query)),
         error_before=before,
-        error_after=expected_calibration_error(after, truth, weight=weight),
+        error_after=error,
         reliability=_table(after, truth, weight),
     )
 
