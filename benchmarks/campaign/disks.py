@@ -45,6 +45,7 @@ def _run_out(job: Job, place: Path, bad: Path, expected: dict[str, bytes], line:
     if code == 0:
         line.expect(not different(job.outcome(bad), expected), "ended well with another result")
         return
+    line.expect("No space left" in said, f"the reason is not told: {said[-300:]}")
     found = job.outcome(bad)
     # Logs, records and the best weights so far grow while a job runs; everything else appears when it is whole.
     half = [name for name in found if name in expected and found[name] != expected[name]]

@@ -150,6 +150,7 @@ def prepare(folder: Path) -> None:
     heads = sorted({line.split("\t")[0] for line in facts_text.splitlines()})
     (folder / "queries.tsv").write_text("".join(f"{head}\tparent of\t?\n" for head in heads * 6))
     (folder / "run.toml").write_text(RUN)
+    (folder / "plan.toml").write_text(PLAN)
     _save_small_model(folder / "small.safetensors")
     _save_half(facts_text.splitlines(), folder / "grown.gamma")
 
@@ -189,6 +190,24 @@ sampler = "full"
 batch_size = 4
 negatives = 8
 """
+PLAN = """
+title = "Two variants"
+seeds = [3]
+datasets = ["datasets/mine"]
+split = "valid"
+[rows]
+"one" = { model = "ultra", model_options = { dim = 8, num_layers = 1 } }
+"two" = { model = "ultra", model_options = { dim = 8, num_layers = 2 } }
+[train]
+graphs = ["facts.tsv"]
+steps = 8
+checkpoint_steps = 4
+log_steps = 4
+[[train.phases]]
+sampler = "full"
+batch_size = 4
+negatives = 8
+"""
 SMALLER = ("--set", "steps=16", "--set", "checkpoint_steps=4", "--set", "validate_steps=8", "--set", "keep=1",
            "--set", "phases.0.batch_size=4")  # fmt: skip
 
@@ -217,6 +236,10 @@ JOBS: tuple[Job, ...] = (
     Job(
         "adapt", ("adapt", "facts.tsv", "--out", "own", "--steps", "12", *MODEL),
         _trained("own", "best.safetensors", "adapted.safetensors", "adapted.json"), ("--resume",), "own/state.pt",
+    ),
+    Job(
+        "ablate", ("ablate", "plan.toml", "--out", "ablated"),
+        tuple(f"ablated/table.{ending}" for ending in ("md", "csv", "tex", "json")),
     ),
     Job(
         "datasets fetch", ("datasets", "fetch", "yago310", "--data-dir", "fetched"), ("fetched",), program=FETCH,

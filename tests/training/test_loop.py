@@ -284,3 +284,18 @@ def test_lines_of_a_log_that_are_no_records_are_passed_over_and_damaged_ones_tol
     assert [record["step"] for record in folder.records()] == [1]
     with pytest.raises(TrainingError, match="is damaged"):
         curves(folder)
+
+
+def test_a_state_that_can_not_be_written_says_why_and_leaves_the_last_one(tmp_path: Path) -> None:
+    """As on a full disk, where torch by itself says "iostream error" or "unexpected pos"."""
+    resource = pytest.importorskip("resource", reason="this system has no limits of files")
+    folder, sizes = RunFolder(tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    folder.save_state({"w": torch.arange(3)})
+    for limit in (0, 500, 4000, 60_000):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, sizes[1]))
+        try:
+            with pytest.raises(TrainingError, match=r"can't write .*state\.pt: File too large"):
+                folder.save_state({"w": torch.randn(20_000)})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, sizes)
+    assert folder.load_state()["w"].tolist() == [0, 1, 2] and [path.name for path in tmp_path.iterdir()] == ["state.pt"]

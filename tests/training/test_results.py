@@ -141,6 +141,14 @@ def test_an_ablation_writes_a_table_and_does_not_train_finished_rows_again(plan:
     assert trained == ["early, seed 1"]
 
 
+def test_two_ablations_in_one_folder_are_refused(plan: AblationPlan, tmp_path: Path) -> None:
+    def at_once(line: str) -> None:
+        with pytest.raises(TrainingError, match="another process"):
+            run_ablation(plan, tmp_path, report=lambda line: None)
+
+    assert run_ablation(plan, tmp_path, report=at_once)
+
+
 def test_rows_of_another_plan_are_not_mixed_in(plan: AblationPlan, tmp_path: Path) -> None:
     run_ablation(plan, tmp_path, report=lambda line: None)
     with pytest.raises(ConfigError, match="made by another plan"):

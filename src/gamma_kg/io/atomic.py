@@ -78,11 +78,14 @@ def write_whole(
             temporary.unlink(missing_ok=True)
     except OSError as found:
         raise cannot_write(path, found, error) from found
-    except RuntimeError as found:
-        # torch.save tells of a full disk in its own ways: a write that fails, or one that ended too early.
-        if not any(words in str(found).lower() for words in ("write", "unexpected pos")):
+    except GammaError:
+        raise
+    except Exception as found:
+        # Libraries in Rust (polars, safetensors) wrap what the system said in errors of their own.
+        told = re.search(r"\(os error (\d+)\)", str(found))
+        if told is None:
             raise
-        raise error(f"can't write {path}: {str(found).splitlines()[0]}") from found
+        raise cannot_write(path, OSError(int(told[1]), os.strerror(int(told[1]))), error) from found
 
 
 def write_text(path: str | Path, text: str, *, error: type[GammaError] = DataError, sync: bool = False) -> None:

@@ -24,6 +24,7 @@ from gamma_kg.evaluation.metrics import rank_metrics
 from gamma_kg.evaluation.plan import QueryPlan
 from gamma_kg.io.atomic import write_text
 from gamma_kg.io.frozen import FrozenConfig
+from gamma_kg.io.lock import beside, locked
 from gamma_kg.io.sealed import read_object, seal
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.config import preset
@@ -32,6 +33,7 @@ from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.report.published import published
 from gamma_kg.report.render import latex_text
 from gamma_kg.training.config import TrainConfig, find_config, read_options, set_option
+from gamma_kg.training.errors import TrainingError
 from gamma_kg.training.pretrain import run_config
 from gamma_kg.training.run_folder import RunFolder
 
@@ -97,6 +99,11 @@ def run_ablation(
     plan: AblationPlan, out: Path, *, data_dir: str | Path | None = None, report: Callable[[str], None] = print
 ) -> str:
     """Train and evaluate what is missing; returns the table, which is also written to `out`."""
+    with locked(beside(out), f"the ablation in {out}", error=TrainingError):
+        return _make_table(plan, out, data_dir, report)
+
+
+def _make_table(plan: AblationPlan, out: Path, data_dir: str | Path | None, report: Callable[[str], None]) -> str:
     out.mkdir(parents=True, exist_ok=True)
     splits = {name: load_benchmark(name, data_dir) for name in plan.datasets}
     loaded = {benchmark.name: benchmark.split(plan.split) for benchmark in splits.values()}

@@ -10,6 +10,7 @@ best.safetensors       the weights with the best mean validation MRR
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
 import zipfile
@@ -123,7 +124,7 @@ class RunFolder:
 
     def save_state(self, state: Mapping[str, Any]) -> None:
         def write(file: Path) -> None:
-            torch.save(dict(state), file)
+            file.write_bytes(_packed(state))
             with file.open("ab") as end:
                 end.write(_digest(file, file.stat().st_size))
 
@@ -144,7 +145,7 @@ class RunFolder:
     def save_batch(self, step: int, tensors: Mapping[str, Tensor]) -> Path:
         """Keep a batch that broke the run."""
         path = self.path / f"broken-batch-{step}.pt"
-        write_whole(path, lambda file: torch.save(dict(tensors), file), error=TrainingError)
+        write_whole(path, lambda file: file.write_bytes(_packed(tensors)), error=TrainingError)
         return path
 
     def checkpoint_path(self, step: int, *, average: bool) -> Path:
@@ -161,6 +162,13 @@ class RunFolder:
         for path in self.checkpoints():
             if keep and step_of(path) not in steps[-keep:]:
                 path.unlink()
+
+
+def _packed(state: Mapping[str, Any]) -> memoryview:
+    """What torch writes; not to a file by itself: of a full disk it tells in many ways, and none names the disk."""
+    content = io.BytesIO()
+    torch.save(dict(state), content)
+    return content.getbuffer()
 
 
 def _digest(path: Path, size: int) -> bytes:
