@@ -5,7 +5,8 @@
 
 `--facts graph` adapts to the inference graph of a set, `train` fine-tunes on its training facts, `both` does one after
 the other. Test triples are read after the weights were judged, and decide nothing. One JSON file per set: a set that
-has one is not done again, and a run that was stopped goes on.
+has one is not done again, and a run that was stopped goes on. Ranks of the model at the start lie in `--ranks`, so that
+another run with the same start does not make them again.
 """
 
 from __future__ import annotations
@@ -35,15 +36,21 @@ def graph_file(benchmark: Benchmark) -> Path:
     return benchmark.files[benchmark.protocol.graph["test"]]
 
 
-def reciprocal(gamma: Gamma, split: Split, plan: QueryPlan) -> np.ndarray:
-    """1 / fair rank of every planned answer."""
-    return 1 / rank_split(gamma, split, plan).fair_rank()
+def reciprocal(gamma: Gamma, split: Split, plan: QueryPlan, kept: Path | None = None) -> np.ndarray:
+    """1 / fair rank of every planned answer; read from the file `kept` where that is there."""
+    if kept is not None and kept.is_file():
+        return np.array(json.loads(kept.read_text("utf-8")))
+    found = 1 / rank_split(gamma, split, plan).fair_rank()
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_text(kept, json.dumps(found.tolist()))
+    return found
 
 
-def compared(split: Split, limit: int, before: Gamma, after: Gamma) -> dict[str, float]:
+def compared(split: Split, limit: int, before: Gamma, after: Gamma, kept: Path) -> dict[str, float]:
     """Both models on the same triples; the error is that of the mean of the differences."""
     plan = QueryPlan.build(split, limit=limit)
-    old = reciprocal(before, split, plan)
+    old = reciprocal(before, split, plan, kept)
     new = old if after is before else reciprocal(after, split, plan)
     return {
         "triples": len(plan) // 2,
@@ -104,6 +111,7 @@ def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
     took = {"wall": time.monotonic() - wall, "processor": time.process_time() - processor}
     result = list(learnt.values())[-1].gamma if learnt else start
     kept = [step for step, done in learnt.items() if done.verdict.is_better]
+    ranks = f"{Path(options.model).stem if options.model else 'bundled'}-{options.limit}-{name}"
     return {
         "set": name,
         "facts": options.facts,
@@ -117,7 +125,13 @@ def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
             for step, done in learnt.items()
         },
         **{
-            part: compared(benchmark.split(part), options.limit, start, result if kept else start)
+            part: compared(
+                benchmark.split(part),
+                options.limit,
+                start,
+                result if kept else start,
+                options.ranks / f"{ranks}-{part}.json",
+            )
             for part in options.splits
         },
     }
@@ -135,6 +149,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--out", type=Path, default=Path("runs/adapting"))
+    parser.add_argument("--ranks", type=Path, default=Path("runs/ranks"), help="of the model at the start")
     options = parser.parse_args()
     for name in options.sets:
         path = options.out / f"{name}.json"

@@ -1,16 +1,21 @@
+import itertools
 from collections import deque
 
 import numpy as np
 import pytest
 
 from gamma_kg.graph.edges import Edges
-from gamma_kg.graph.linked import linked_without
+from gamma_kg.graph.linked import are_beside, linked_without, positions_between
 
 
-def distance_without(triples: list[tuple[int, int, int]], gone: int) -> float:
+def distance_without(triples: list[tuple[int, int, int]], gone: int, twins: bool) -> float:
     """Steps between the ends of fact number `gone` over all others, by plain breadth-first search."""
-    others = [triple for number, triple in enumerate(triples) if number != gone]
     start, _, goal = triples[gone]
+    others = [
+        triple
+        for number, triple in enumerate(triples)
+        if number != gone and (twins or {triple[0], triple[2]} != {start, goal})
+    ]
     if start == goal:
         return 1 if any(h == t == start for h, _, t in others) else np.inf
     seen, queue = {start: 0}, deque([start])
@@ -30,9 +35,19 @@ def test_as_a_search_that_leaves_the_fact_out(seed: int) -> None:
     size = int(rng.integers(5, 40))
     triples = np.unique(rng.integers(0, [size, 3, size], size=(size + int(rng.integers(0, size)), 3)), axis=0)
     edges, facts = Edges.of_triples(triples, size, 3), [tuple(map(int, triple)) for triple in triples]
-    for steps in (2, 3, 4, 5):
-        expected = [distance_without(facts, number) <= steps for number in range(len(facts))]
-        assert linked_without(edges, triples, steps).tolist() == expected
+    for steps, twins in itertools.product((2, 3, 4, 5), (True, False)):
+        expected = [distance_without(facts, number, twins) <= steps for number in range(len(facts))]
+        assert linked_without(edges, triples, steps, twins=twins).tolist() == expected
+
+
+def test_all_facts_about_two_entities_are_found_in_both_directions() -> None:
+    facts = [(0, 0, 1), (1, 1, 0), (0, 1, 2), (2, 0, 2), (1, 0, 3)]
+    edges = Edges.of_triples(np.array(facts), 4, 2)
+    node, kind, neighbour = edges.slice(0, edges.num_edges)
+    found = positions_between(edges, np.array([1, 2]), np.array([0, 2]))
+    rows = {(int(node[i]), int(kind[i]), int(neighbour[i])) for i in found}
+    assert rows == {(0, 0, 1), (1, 2, 0), (1, 1, 0), (0, 3, 1), (2, 0, 2), (2, 2, 2)}
+    assert are_beside(edges, np.array([1, 0, 3, 3]), np.array([0, 3, 1, 3])).tolist() == [True, False, True, False]
 
 
 def test_a_chain_is_cut_and_a_ring_is_not() -> None:

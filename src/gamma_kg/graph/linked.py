@@ -2,6 +2,9 @@
 
 A fact that was the only link between its ends can't be found by any path: whoever is asked for it can only guess what
 is frequent. Facts missing from a graph are seldom of that kind, so training on one graph does not ask for such.
+
+Another fact about the same two ends is a twin. Where most facts have one (an inverse that is stored, too), a fact is
+easily found by its twin, and what is missing may have none: so both is asked, with the twins and without.
 """
 
 from __future__ import annotations
@@ -21,18 +24,43 @@ NEAR = 4
 CROWD = 20_000
 
 
-def linked_without(edges: Edges, triples: IntArray, steps: int = NEAR) -> BoolArray:
-    """Whether other facts link head and tail by a path of at most `steps`, for each of the triples, which are facts."""
-    ptr = edges.group_ptr.numpy()[edges.node_ptr.numpy()]
-    neighbour = edges.neighbour.numpy()
-    return np.array([_is_linked(ptr, neighbour, int(h), int(t), steps) for h, _, t in triples], dtype=bool)
+def linked_without(edges: Edges, triples: IntArray, steps: int = NEAR, *, twins: bool = True) -> BoolArray:
+    """Whether other facts link head and tail by a path of at most `steps`, for each of the triples, which are facts.
+
+    Without `twins` another fact about the same two is no such path.
+    """
+    ptr, neighbour = _neighbours(edges)
+    return np.array([_is_linked(ptr, neighbour, int(h), int(t), steps, twins) for h, _, t in triples], dtype=bool)
 
 
-def _is_linked(ptr: IntArray, neighbour: NDArray[np.int32], head: int, tail: int, steps: int) -> bool:
+def are_beside(edges: Edges, one: IntArray, other: IntArray) -> BoolArray:
+    """Whether a fact links each two entities."""
+    ptr, neighbour = _neighbours(edges)
+    ends = zip(one, other, strict=True)
+    return np.array([(neighbour[ptr[start] : ptr[start + 1]] == end).any() for start, end in ends], dtype=bool)
+
+
+def positions_between(edges: Edges, one: IntArray, other: IntArray) -> IntArray:
+    """Where the facts about each two entities stand among the edges, in both directions."""
+    ptr, neighbour = _neighbours(edges)
+    return np.concatenate(
+        [
+            ptr[start] + np.flatnonzero(neighbour[ptr[start] : ptr[start + 1]] == end)
+            for start, end in zip(np.append(one, other), np.append(other, one), strict=True)
+        ]
+    )
+
+
+def _neighbours(edges: Edges) -> tuple[IntArray, NDArray[np.int32]]:
+    """The neighbours of all entities in one list, and where those of each begin."""
+    return edges.group_ptr.numpy()[edges.node_ptr.numpy()], edges.neighbour.numpy()
+
+
+def _is_linked(ptr: IntArray, neighbour: NDArray[np.int32], head: int, tail: int, steps: int, twins: bool) -> bool:
     beside = neighbour[ptr[head] : ptr[head + 1]]
     # A loop is in the list of its entity twice, once for each way of reading it.
-    if np.count_nonzero(beside == tail) > (2 if head == tail else 1):
-        return True  # a further fact about the same two
+    if twins and np.count_nonzero(beside == tail) > (2 if head == tail else 1):
+        return True
     if head == tail:
         return False
     sides = [np.unique(beside[beside != tail])]
