@@ -27,7 +27,8 @@ from gamma_kg.errors import DataError
 from gamma_kg.evaluation.evaluate import rank_split
 from gamma_kg.evaluation.plan import QueryPlan
 from gamma_kg.io.atomic import write_text
-from gamma_kg.training.finetune import RESULT, finetune_config, load_start, load_target, run_finetune
+from gamma_kg.predicting.weights import load_one
+from gamma_kg.training.finetune import RESULT, finetune_config, load_target, run_finetune
 from gamma_kg.training.judgement import Verdict
 
 
@@ -83,7 +84,7 @@ def adapted(name: str, benchmark: Benchmark, start: Gamma, options: argparse.Nam
 
 def finetuned(name: str, options: argparse.Namespace) -> Learnt:
     """Learn the set's training facts."""
-    target, start = load_target(name, options.data_dir), load_start(options.model)
+    target, start = load_target(name, options.data_dir), load_one(options.model)
     config, folder = finetune_config(target).with_options(seed=options.seed), options.out / f"{name}.finetune"
     budget = {"steps": options.steps} if options.steps else {"steps": None, "minutes": options.minutes}
     if options.steps:

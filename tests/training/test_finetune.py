@@ -10,8 +10,9 @@ from gamma_kg.errors import DataError
 from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.predicting.gamma import Gamma
+from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.errors import TrainingError
-from gamma_kg.training.finetune import RESULT, finetune_config, load_start, load_target, run_finetune, split_off
+from gamma_kg.training.finetune import RESULT, finetune_config, load_target, run_finetune, split_off
 from gamma_kg.training.run_folder import RunFolder
 
 SMALL = GammaConfig(dim=8, num_layers=3, attention_dim=8)
@@ -43,7 +44,7 @@ def test_a_store_is_as_good_as_the_file_it_was_made_of(family_folder: Path, tmp_
 def test_a_second_run_in_a_folder_is_refused(family_folder: Path, start: Path, tmp_path: Path) -> None:
     target, config = load_target(str(family_folder)), finetune_config(load_target(str(family_folder)))
     with RunFolder(tmp_path / "run").locked(), pytest.raises(TrainingError, match="another process"):
-        run_finetune(target, load_start(start), config.with_options(steps=1, device="cpu"), tmp_path / "run")
+        run_finetune(target, load_one(start), config.with_options(steps=1, device="cpu"), tmp_path / "run")
     assert not (tmp_path / "run" / "config.json").exists()
 
 
@@ -69,7 +70,7 @@ def test_finetuning_raises_validation_and_the_result_is_the_best(
     config = finetune_config(target).with_options(
         steps=60, validate_steps=20, learning_rate=5e-3, ema_decay=0.9, warmup_steps=0, phases=[phase], device="cpu"
     )
-    outcome, verdict = run_finetune(target, load_start(start), config, tmp_path / "run")
+    outcome, verdict = run_finetune(target, load_one(start), config, tmp_path / "run")
     mrr = [record["mean"] for record in outcome.validations]
     assert max(mrr) > mrr[0] + 0.1
     best = load_checkpoint(tmp_path / "run" / "best.safetensors")
@@ -85,7 +86,7 @@ def test_finetuning_raises_validation_and_the_result_is_the_best(
 def test_finetuning_that_does_not_help_gives_the_old_weights_back(
     family_folder: Path, start: Path, tmp_path: Path
 ) -> None:
-    target, begun = load_target(str(family_folder)), load_start(start)
+    target, begun = load_target(str(family_folder)), load_one(start)
     config = finetune_config(target).with_options(steps=1, learning_rate=1e-9, warmup_steps=0, device="cpu")
     _, verdict = run_finetune(target, begun, config, tmp_path / "run")
     assert not verdict.is_better and "old weights stay" in str(verdict)

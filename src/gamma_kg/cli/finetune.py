@@ -27,12 +27,13 @@ def finetune(
     device: TrainingDevice = None,
 ) -> None:
     """Train on one graph until its validation no longer improves; kept if better. Result: OUT/finetuned.safetensors."""
+    from gamma_kg.predicting.weights import load_one
     from gamma_kg.training.config import TrainConfig, read_config, set_option
-    from gamma_kg.training.finetune import RESULT, finetune_config, load_start, load_target, run_finetune
+    from gamma_kg.training.finetune import RESULT, finetune_config, load_target, run_finetune
 
     changes = changes_of(set_, device)
     goal = load_target(target, data_dir)
-    start = load_start(model)
+    start = load_one(model)
     if config is not None:
         options = read_config(config).model_dump(mode="json")
     else:

@@ -11,6 +11,7 @@ import copy
 import json
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.home import describe_home
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.judgement import Verdict, judge
-from gamma_kg.training.loop import Counters, Trainer, Watch
+from gamma_kg.training.loop import Trainer, Watch
 from gamma_kg.training.recipes import (
     FEWEST_FACTS,
     JUDGED_ROWS,
@@ -39,6 +40,7 @@ from gamma_kg.training.recipes import (
     WATCHED_ROWS,
     affordable,
     one_graph_phase,
+    weights_to_judge,
 )
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.run_record import run_record
@@ -48,11 +50,11 @@ from gamma_kg.training.validation import validator
 # Judging takes more facts than stopping: a small gain is told from chance only by many of them.
 WATCHED_SHARE, JUDGED_SHARE = 0.05, 0.1
 MOST_WATCHED, MOST_JUDGED = 200, 400
-# Where fewer of the pairs that facts link are linked by others, too, these lie in a few dense corners, and say little of
-# what is missing elsewhere: nl-50 (12 %) gained .026 on hidden facts of its own and lost .009 on its validation triples.
+# Where fewer of the pairs that facts link are linked by others, too, these lie in a few dense corners, and say little
+# of what is missing elsewhere: nl-50 (12 %) gained .026 on hidden facts of its own and lost .009 on validation triples.
 FEWEST_LINKED = 0.25
-# A look every eighth of the time, but not more often than every half minute: short runs are there to train. A look costs
-# as much as a dozen steps, so a run of so many steps looks at half of them and at the end.
+# A look every eighth of the time, but not more often than every half minute: short runs are there to train. A look
+# costs as much as a dozen steps, so a run of so many steps looks at half of them and at the end.
 LOOKS, LEAST_BETWEEN = 8, 0.5
 LOOKS_BY_STEPS = 2
 
@@ -187,73 +189,45 @@ def adapt(
     """
     if isinstance(gamma.model, GammaEnsemble):
         raise CheckpointError("an ensemble of models can't be adapted as one: name one of its models")
-    if folder is None:
-        with tempfile.TemporaryDirectory(prefix="gamma-adapt-") as place:
-            return _adapt(gamma, kg, RunFolder(place), False, minutes, steps, name, seed, watch, config, keep=False)
-    return _adapt(gamma, kg, RunFolder(folder), resume, minutes, steps, name, seed, watch, config, keep=True)
-
-
-def _candidate(folder: RunFolder, count: Counters, config: TrainConfig) -> Path:
-    """What is judged: the best weights by the watched facts, or the last where no look found better than the start.
-
-    A few dozen watched facts often miss a gain that more facts show; it is the judgement that keeps harm away.
-    """
-    if count.best_step > 0 or count.step == 0:
-        return folder.best_path
-    return folder.checkpoint_path(count.step, average=config.ema_decay > 0)
-
-
-def _adapt(
-    gamma: Gamma,
-    kg: KnowledgeGraph,
-    folder: RunFolder,
-    resume: bool,
-    minutes: float,
-    steps: int | None,
-    name: str,
-    seed: int,
-    watch: Sequence[Watch],
-    config: TrainConfig | None,
-    *,
-    keep: bool,
-) -> Adapted:
-    parts = hide_twice(kg.triples.numpy(), kg.num_entities, kg.num_relations, np.random.default_rng(seed))
-    graph = TrainingGraph.build("own", parts.train, kg.num_entities, kg.num_relations)
-    watched, judged = (
-        Split(parts.train, hidden, kg.triples.numpy(), kg.entities, kg.relations)
-        for hidden in (parts.watched, parts.judged)
-    )
-    there = gamma.model.score.out.weight.device.type
-    config = config or adapt_config(kg.num_entities, minutes, steps).with_options(device=there)
-    trainer = Trainer(
-        config,
-        [graph],
-        folder,
-        model=copy.deepcopy(gamma.model),  # the caller's own must not change
-        validate=validator({"own": watched}, config.validation_limit),
-        watch=watch,
-        provenance={**run_record([NamedGraph(graph, kg.fingerprint())]), "init": in_short(gamma.provenance)},
-    )
-    outcome = trainer.run(resume=resume)
-    best = load_checkpoint(_candidate(folder, outcome.counters, config))
-    verdict = judge(gamma.model, best.build(), judged)
-    made: dict[str, Any] = {
-        **best.provenance,
-        "adapted": {
-            **describe_home(kg, name),
-            "judged": verdict.to_dict(),
-            **({"minutes": minutes} if steps is None else {"steps": steps}),
-        },
-    }
-    adapted = Gamma(best.build(), made) if verdict.is_better else gamma
-    path = folder.path / "adapted.safetensors" if keep else None
-    if path is not None:
-        if verdict.is_better:
-            save_checkpoint(path, adapted.model, made)
-        else:
-            path.unlink(missing_ok=True)
-        write_text(folder.path / "adapted.json", json.dumps(verdict.to_dict(), indent=1))
-    count = outcome.counters
-    return Adapted(
-        adapted, verdict, outcome.status, count.step, count.seconds / 60, path if verdict.is_better else None
-    )
+    with tempfile.TemporaryDirectory(prefix="gamma-adapt-") if folder is None else nullcontext(folder) as place:
+        run = RunFolder(place)
+        parts = hide_twice(kg.triples.numpy(), kg.num_entities, kg.num_relations, np.random.default_rng(seed))
+        graph = TrainingGraph.build("own", parts.train, kg.num_entities, kg.num_relations)
+        watched, judged = (
+            Split(parts.train, hidden, kg.triples.numpy(), kg.entities, kg.relations)
+            for hidden in (parts.watched, parts.judged)
+        )
+        there = gamma.model.score.out.weight.device.type
+        config = config or adapt_config(kg.num_entities, minutes, steps).with_options(device=there)
+        trainer = Trainer(
+            config,
+            [graph],
+            run,
+            model=copy.deepcopy(gamma.model),  # the caller's own must not change
+            validate=validator({"own": watched}, config.validation_limit),
+            watch=watch,
+            provenance={**run_record([NamedGraph(graph, kg.fingerprint())]), "init": in_short(gamma.provenance)},
+        )
+        outcome = trainer.run(resume=resume)
+        best = load_checkpoint(weights_to_judge(run, outcome.counters, config))
+        verdict = judge(gamma.model, best.build(), judged)
+        made: dict[str, Any] = {
+            **best.provenance,
+            "adapted": {
+                **describe_home(kg, name),
+                "judged": verdict.to_dict(),
+                **({"minutes": minutes} if steps is None else {"steps": steps}),
+            },
+        }
+        adapted = Gamma(best.build(), made) if verdict.is_better else gamma
+        path = None if folder is None else run.path / "adapted.safetensors"
+        if path is not None:
+            if verdict.is_better:
+                save_checkpoint(path, adapted.model, made)
+            else:
+                path.unlink(missing_ok=True)
+            write_text(run.path / "adapted.json", json.dumps(verdict.to_dict(), indent=1))
+        count = outcome.counters
+        return Adapted(
+            adapted, verdict, outcome.status, count.step, count.seconds / 60, path if verdict.is_better else None
+        )

@@ -19,11 +19,17 @@ from gamma_kg.graph.sampling import IntArray, TrainingGraph
 from gamma_kg.machine.processes import join_processes
 from gamma_kg.nn.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from gamma_kg.nn.provenance import in_short
-from gamma_kg.predicting.weights import load_one
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.judgement import Verdict, judge
 from gamma_kg.training.loop import Outcome, Trainer
-from gamma_kg.training.recipes import JUDGED_ROWS, ONE_GRAPH_RATE, WATCHED_ROWS, affordable, one_graph_phase
+from gamma_kg.training.recipes import (
+    JUDGED_ROWS,
+    ONE_GRAPH_RATE,
+    WATCHED_ROWS,
+    affordable,
+    one_graph_phase,
+    weights_to_judge,
+)
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.run_record import run_record
 from gamma_kg.training.training_graphs import NamedGraph, hash_of, is_graph_file
@@ -95,14 +101,15 @@ def run_finetune(
             provenance=made,
         )
         outcome = trainer.run(resume=resume)
-        verdict = _keep_the_better(folder, start, target) if processes.is_first else None
+        best = weights_to_judge(folder, outcome.counters, config)
+        verdict = _keep_the_better(folder, start, best, target) if processes.is_first else None
         verdict = processes.from_first(verdict)
         assert verdict is not None
         return outcome, verdict
 
 
-def _keep_the_better(folder: RunFolder, start: Checkpoint, target: Target) -> Verdict:
-    best = load_checkpoint(folder.best_path)
+def _keep_the_better(folder: RunFolder, start: Checkpoint, weights: Path, target: Target) -> Verdict:
+    best = load_checkpoint(weights)
     limit = affordable(JUDGED_ROWS, target.validation.num_entities, MOST_VALIDATION_TRIPLES)
     verdict = judge(start.build(), best.build(), target.judged, limit=limit)
     chosen = best if verdict.is_better else start
@@ -141,8 +148,3 @@ def split_off(triples: IntArray, rng: np.random.Generator) -> tuple[IntArray, In
     chosen = np.zeros(len(triples), dtype=bool)
     chosen[rng.choice(spare, size=count, replace=False)] = True
     return triples[~chosen], triples[chosen]
-
-
-def load_start(model: str | Path | None) -> Checkpoint:
-    """The weights to start from: bundled ones by name, a .safetensors checkpoint or a public ULTRA .pth."""
-    return load_one(model)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from gamma_kg.graph.linked import NEAR
-from gamma_kg.training.config import Phase
+from gamma_kg.training.config import Phase, TrainConfig
+from gamma_kg.training.loop import Counters
+from gamma_kg.training.run_folder import RunFolder
 
 # A graph with more entities is trained on in subgraphs: what a step costs goes by queries × entities.
 WHOLE_UP_TO = 3000
@@ -34,3 +38,13 @@ def one_graph_phase(num_entities: int) -> Phase:
         "twinless_chance": 0.5,
     }
     return Phase.parse({**sampling, **batch})
+
+
+def weights_to_judge(folder: RunFolder, count: Counters, config: TrainConfig) -> Path:
+    """The best weights by the watched facts, or the last where no look found better than the start.
+
+    A few dozen watched facts often miss a gain that more facts show; it is the judgement that keeps harm away.
+    """
+    if count.best_step > 0 or count.step == 0:
+        return folder.best_path
+    return folder.checkpoint_path(count.step, average=config.ema_decay > 0)
