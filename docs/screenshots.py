@@ -25,8 +25,8 @@ SHOTS = (
         1100,
         900,
     ),
-    ("why", "/g/demo/why?head=Kenya&relation=borders&tail=Tanzania", "dark", 1100, 860),
-    ("entity", "/g/demo/entity?name=Kenya", "light", 1100, 900),
+    ("why", "/g/demo/why?head=Kenya&relation=borders&tail=Tanzania", "dark", 1100, 1440),
+    ("entity", "/g/demo/entity?name=Kenya", "light", 1100, 960),
     ("phone", "/g/demo/ask?head=Kenya&relation=borders", "dark", 390, 800),
 )
 
