@@ -49,6 +49,15 @@ def test_the_native_routine_does_what_the_definition_says(seed: int) -> None:
         assert_same(grow(edges, starts, triples, restart), plainly(edges, starts, triples, restart))
 
 
+@pytest.mark.parametrize("source", [[3, 3, 3], [5, 1, 5, 0, 1, 199], [7]])
+def test_queries_of_one_source_share_its_growth(source: list[int]) -> None:
+    edges = random_edges(np.random.default_rng(0), 200, 500, 4, 1.0)  # few facts: some nodes have none
+    source_U, which_B = torch.tensor(source).unique(return_inverse=True)
+    each = grow(edges, torch.tensor(source), 40)
+    assert_same(grow(edges, source_U, 40).repeated(which_B), each)
+    assert each.edges.num_nodes == len(each.entity_N)
+
+
 def mapped(path: Path, dtype: str, count: int, last: list[int]) -> torch.Tensor:
     """An array of a file that is all holes, and so zeros, but for its end: it has a size and takes no room."""
     end = np.array(last, dtype=dtype)

@@ -14,6 +14,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import torch
@@ -57,6 +58,25 @@ class Neighbourhoods:
                 self.edges.inverse,
             )
 
+    def repeated(self, which_B: Tensor) -> Neighbourhoods:
+        """The neighbourhoods with these numbers, in this order: queries that start alike have the same one."""
+        parts, entities = list(self.split()), self.entity_N.split(self.offset_B1.diff().tolist())
+        chosen = [parts[u] for u in which_B.tolist()]
+        node, group, edge = (
+            list(accumulate(sizes, initial=0))
+            for sizes in zip(*((part.num_nodes, part.num_groups, part.num_edges) for part in chosen), strict=True)
+        )
+        edges = Edges(
+            node[-1],
+            self.edges.num_types,
+            torch.cat([*(part.node_ptr[:-1] + at for part, at in zip(chosen, group, strict=False)), _one(group[-1])]),
+            torch.cat([part.group_type for part in chosen]),
+            torch.cat([*(part.group_ptr[:-1] + at for part, at in zip(chosen, edge, strict=False)), _one(edge[-1])]),
+            torch.cat([part.neighbour + at for part, at in zip(chosen, node, strict=False)]),
+            self.edges.inverse,
+        )
+        return Neighbourhoods(edges, torch.tensor(node), torch.cat([entities[u] for u in which_B.tolist()]))
+
     def places(self, query_S: Tensor, entity_S: Tensor) -> Tensor:
         """Where entities stand in the neighbourhoods of the given queries; -1: not in there."""
         owner_N = torch.repeat_interleave(torch.arange(len(self)), self.offset_B1.diff())
@@ -70,6 +90,10 @@ class Neighbourhoods:
 
     def __repr__(self) -> str:
         return f"Neighbourhoods({len(self)} queries, {len(self.entity_N)} entities, {self.edges.num_edges} edges)"
+
+
+def _one(number: int) -> Tensor:
+    return torch.tensor([number])
 
 
 Found = list[tuple[int, int, int]]  # edges (place, type, place)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.neighbourhoods import Neighbourhoods
 from gamma_kg.graph.starts import Starts
@@ -50,7 +51,7 @@ def local_batches(
             relation_B = relation_Q[part.first]
             asked = relation_B.unique().tolist()
             of_relation = backgrounds.of_all(model, kg, asked, cache, memory_bytes, on_asked=on_asked)
-            hoods = grow(kg.edges, starts.select(part.first), triples)
+            hoods = neighbourhoods_of(kg.edges, starts.select(part.first), triples)
             relations = relation_states(model, kg, relation_B, cache, memory_bytes, on_asked=on_asked)
             scores = score_neighbourhoods(model, hoods, relations, starts.select(part.first), relation_B)
             if not bool(scores.score_BC.isfinite().all()):
@@ -60,6 +61,16 @@ def local_batches(
                 require_finite(kg, finite_B1, starts.select(part.first), relation_B)
             found = [_answers(hoods, scores, b, triples, of_relation[r]) for b, r in enumerate(relation_B.tolist())]
             yield ScoreBatch(part.query, part.row, found)
+
+
+def neighbourhoods_of(edges: Edges, starts: Starts, triples: int) -> Neighbourhoods:
+    """The neighbourhood of each query; those of one source, which differ in their relation, share its growth."""
+    if not starts.is_single:
+        return grow(edges, starts, triples)
+    source_U, which_B = starts.node_S.unique(return_inverse=True)
+    if len(source_U) == len(starts):
+        return grow(edges, starts, triples)
+    return grow(edges, source_U, triples).repeated(which_B)
 
 
 def score_neighbourhoods(
