@@ -175,6 +175,17 @@ def test_the_command_answers_in_a_table_and_in_json() -> None:
     assert isinstance(bad.exception, DataError) and "no JSON" in str(bad.exception)
 
 
+def test_what_is_hardly_likely_is_left_out_and_counted_unless_asked_for() -> None:
+    """Kenya is no member of the European Union: a table of countries at 0.1 % each would say more than is known."""
+    words = ["ask", "demo", "SELECT ?x { ?x <member of> <European Union> . ?x <borders> <Kenya> } LIMIT 3"]
+    few, all_ = (CliRunner().invoke(app, [*words, *more]) for more in ([], ["--least", "0", "--json"]))
+    assert "3 answers less likely than 0.5% left out" in few.stderr and not few.stdout
+    assert all(json.loads(line)["probability"] < 0.005 for line in all_.stdout.splitlines())
+    assert len(all_.stdout.splitlines()) == 3 and "left out" not in all_.stderr
+    wrong = CliRunner().invoke(app, [*words, "--least", "5"])
+    assert isinstance(wrong.exception, ConfigError) and "0..1" in str(wrong.exception)
+
+
 def test_the_table_tells_what_speaks_against_an_answer_and_what_is_hardly_likely(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

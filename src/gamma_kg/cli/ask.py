@@ -12,12 +12,13 @@ import typer
 from gamma_kg.cli.fitting import fit
 from gamma_kg.cli.predict import DeviceOption, LocalOption, MemoryOption, RulesOption
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
+from gamma_kg.cli.saying import say
 
 if TYPE_CHECKING:
     from gamma_kg.logic.ask import Answer, Step
 
-# Less than this is told as such; what is denied is told from the second on, as it takes that much from an answer.
-LEAST_SHOWN, WORTH_TELLING = 0.0005, 0.005
+# A probability below this is told as such.
+LEAST_SHOWN = 0.0005
 
 
 @reads_graph
@@ -32,6 +33,9 @@ def ask(
         bool, typer.Option("--only-new", help="Leave out answers that follow from the graph as it is.")
     ] = False,
     why: Annotated[bool, typer.Option("--why", help="Explain each predicted step of each answer.")] = False,
+    least: Annotated[
+        float | None, typer.Option(help="Leave out answers that are less likely than this; else 0.005.")
+    ] = None,
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="A checkpoint or a public .pth file; else the bundled weights.")
     ] = None,
@@ -55,11 +59,15 @@ def ask(
     for every other variable.
     """
     from gamma_kg.errors import ConfigError
+    from gamma_kg.logic.ask import WORTH_TELLING, worth_telling
     from gamma_kg.logic.ask import ask as answer
     from gamma_kg.logic.predicted import steps_of
     from gamma_kg.predicting.gamma import Gamma
     from gamma_kg.predicting.models import resolve_model
 
+    least = WORTH_TELLING if least is None else least
+    if not 0 <= least <= 1:
+        raise ConfigError(f"--least is a probability in 0..1, got {least}")
     asked = _nested_list(question) if question.lstrip().startswith("[") else question
     gamma = resolve_model(model, device).predictor
     if not isinstance(gamma, Gamma):
@@ -70,12 +78,15 @@ def ask(
         fit(gamma, kg, local, rules, None)
     options: dict[str, Any] = {"top_k": top_k, "only_new": only_new, "why": why, "memory": memory, "local": local}
     options["rules"] = rules
-    answers = answer(kg, asked, gamma, logic=logic, steps=steps, **options)
+    found = answer(kg, asked, gamma, logic=logic, steps=steps, **options)
+    answers = worth_telling(found, least)
     if json_lines:
-        for found in answers:
-            print(json.dumps(asdict(found), ensure_ascii=False))
-    else:
+        for one in answers:
+            print(json.dumps(asdict(one), ensure_ascii=False))
+    elif answers or not found:
         print_answers(answers)
+    if len(answers) < len(found):
+        say(f"{len(found) - len(answers)} answers less likely than {_percent(least)} left out (--least 0 lists them)")
 
 
 def _nested_list(text: str) -> Any:
@@ -94,6 +105,7 @@ def print_answers(answers: Sequence[Answer]) -> None:
     from rich.table import Table
 
     from gamma_kg.io.shown import shown, shown_lines
+    from gamma_kg.logic.ask import WORTH_TELLING
 
     def escape(text: str) -> str:
         return escape_markup(shown(text))

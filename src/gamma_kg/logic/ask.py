@@ -26,6 +26,8 @@ from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.switch import Local
 
 TOP_K = 10
+# What is less likely than this is hardly worth a reader's time: answers that are there only because more were wanted.
+WORTH_TELLING = 0.005
 Explain = Callable[..., Explanation]  # of head, relation and tail
 
 
@@ -109,6 +111,11 @@ def ask(
         for i, binding in bindings.items()
     ]
     return sorted(answers, key=lambda answer: (-answer.probability, -answer.degree))
+
+
+def worth_telling(answers: Iterable[Answer], least: float = WORTH_TELLING) -> list[Answer]:
+    """The answers that are at least this likely."""
+    return [answer for answer in answers if answer.probability >= least]
 
 
 def link_probabilities(

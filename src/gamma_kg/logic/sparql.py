@@ -89,7 +89,8 @@ def _legal_name(match: re.Match[str]) -> str:
 def _question(algebra: Any) -> Question:
     if algebra.name != "SelectQuery":
         kind = algebra.name.removesuffix("Query").upper()
-        raise DataError(f"{kind} can't be asked: write SELECT ?x WHERE {{ … }}")
+        single = "; one fact alone: gamma explain GRAPH --head … --relation … --tail …" if kind == "ASK" else ""
+        raise DataError(f"{kind} can't be asked: write SELECT ?x WHERE {{ … }}{single}")
     part, limit = algebra.p, None
     while part.name in ("Slice", "Distinct", "Reduced", "Project"):
         if part.name == "Slice":
@@ -166,7 +167,8 @@ def _filter(expression: Any) -> Pattern:
             if isinstance(one, Variable) and isinstance(other, Constant):
                 return Pattern(denied=(Pattern(values=((one, (other,)),)),))
     raise DataError(
-        "this FILTER can't be asked: FILTER NOT EXISTS { … }, FILTER EXISTS { … } and FILTER(?x != <name>) can"
+        "this FILTER can't be asked: FILTER NOT EXISTS { … }, FILTER EXISTS { … } and FILTER(?x != <name>) can; "
+        "instead of ?x = <name> write VALUES ?x { <name> }"
     )
 
 

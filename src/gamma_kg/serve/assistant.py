@@ -20,6 +20,7 @@ from pydantic import Field
 from gamma_kg.complete import Completion
 from gamma_kg.errors import DataError, GammaError
 from gamma_kg.explain.text import cause_text, path_text
+from gamma_kg.logic.ask import worth_telling
 from gamma_kg.serve import schemas, views
 from gamma_kg.serve.hosted import HostedGraph
 from gamma_kg.serve.service import Service, Wanted
@@ -149,6 +150,7 @@ class _Tools:
 
         Each answer says whether it follows from the graph without prediction, the best entity for every other
         variable, and its steps: facts the graph holds (known) or predicted ones. Call explain for a predicted step.
+        Answers less likely than 0.5 % are left out.
         """
         found = await self._service.ask(self._graph(graph), question, top_k=top_k, only_new=only_new)
         return {
@@ -163,7 +165,7 @@ class _Tools:
                         for s in a.steps
                     ],
                 }
-                for a in found
+                for a in worth_telling(found)
             ]
         }
 

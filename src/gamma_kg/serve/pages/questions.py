@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from gamma_kg.errors import DataError
-from gamma_kg.logic.ask import Answer
+from gamma_kg.logic.ask import WORTH_TELLING, Answer, worth_telling
 from gamma_kg.logic.conditions import JOINS, Condition, Join, formula_of_conditions, sparql_of_conditions
 from gamma_kg.logic.formula import Formula
 from gamma_kg.serve.examples import example_conditions
@@ -53,13 +53,16 @@ def routes(service: Service, render: Render) -> APIRouter:
         hosted = service.graphs[graph]
         lines = _lines(join, head, relation, tail, drop)
         answers: list[Answer] | None = None
+        left_out = 0
         text, status = sparql.strip(), 200
         is_asked = bool(lines or text) and not add and drop is None
         complaint = _lacking(lines) if is_asked and not text else ""
         if is_asked and not complaint:
             try:
                 asked: str | Formula = text or formula_of_conditions(lines, find.strip())
-                answers = await service.ask(hosted, asked, top_k=top, only_new=new)
+                found = await service.ask(hosted, asked, top_k=top, only_new=new)
+                answers = worth_telling(found)
+                left_out = len(found) - len(answers)
             except DataError as error:
                 complaint, status = str(error), status_of(error)
         return render(
@@ -77,6 +80,8 @@ def routes(service: Service, render: Render) -> APIRouter:
             new=new,
             top=top,
             answers=answers,
+            left_out=left_out,
+            least=WORTH_TELLING,
             variables=list(dict.fromkeys(name for a in answers or () for name in a.bindings)),
             complaint=complaint,
             examples=[(q, question_address(graph, q)) for q in example_conditions(hosted)] if answers is None else [],
