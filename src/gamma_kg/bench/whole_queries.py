@@ -31,7 +31,7 @@ def measure_queries(kg: KnowledgeGraph, preset: str, count: int, rounds: int, nu
 def measure_memory(kg: KnowledgeGraph, preset: str, count: int) -> dict[str, float] | None:
     """Peak memory of scoring a batch, in state tensors (B·N·D floats); None where the system does not tell."""
     gamma = Gamma.from_preset(preset)
-    count = min(count, cached_queries(gamma.model, kg))  # a batch is no larger
+    count = min(count, cached_queries(gamma.model, kg.num_entities))  # a batch is no larger
     source, relation = distinct_queries(kg, count)
     gamma.scores(kg, source, relation, local="off")  # relation states, edges and pools of memory are there
     state_bytes = count * kg.num_entities * gamma.config.dim * gamma.model.score.out.weight.element_size()

@@ -31,14 +31,14 @@ class Backend:
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self._prepared: weakref.WeakKeyDictionary[Edges, PreparedEdges] = weakref.WeakKeyDictionary()
+        self._prepared: weakref.WeakKeyDictionary[EdgeGroups, PreparedEdges] = weakref.WeakKeyDictionary()
         self._uploaded: weakref.WeakKeyDictionary[Edges, Edges] = weakref.WeakKeyDictionary()
 
     def describe(self) -> str:
         """One line for people."""
         return f"plain torch on {self.device}"
 
-    def prepare(self, edges: Edges) -> PreparedEdges:
+    def prepare(self, edges: EdgeGroups) -> PreparedEdges:
         """The graph as it is computed on fastest, for many queries; made once and kept as long as `edges`."""
         if edges not in self._prepared:
             self._prepared[edges] = self._make_ready(edges)
@@ -52,8 +52,8 @@ class Backend:
             self._uploaded[edges] = edges.to(self.device)
         return self._uploaded[edges]
 
-    def _make_ready(self, edges: Edges) -> PreparedEdges:
-        there = self.upload(edges)
+    def _make_ready(self, edges: EdgeGroups) -> PreparedEdges:
+        there = edges.to(self.device)
         arrays = there.node_ptr, there.group_type, there.group_ptr, there.neighbour, there.inverse
         return PreparedEdges(there.num_nodes, there.num_types, *arrays)
 

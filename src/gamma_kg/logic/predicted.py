@@ -13,6 +13,7 @@ from torch import Tensor
 from gamma_kg.errors import ConfigError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.starts import Starts
+from gamma_kg.graph.twins import twins_of
 from gamma_kg.logic.project import Operand, Projector
 from gamma_kg.logic.traverse import Follow
 from gamma_kg.logic.usual_answers import usual_answers
@@ -103,7 +104,9 @@ class ModelProjection(Projector):
         starts = starts_of(operands, self.options.threshold, unit=self.options.unit, most=most)
         degree_BN = torch.empty(len(operands), self.kg.num_entities)
         asked, local, on_asked = torch.tensor(relations), said(triples), not self.options.direct
-        for batch in self.gamma.score_batches(self.kg, starts, asked, self.memory, local, on_asked=on_asked):
+        twins = twins_of(self.kg.edges) if triples is None else None
+        batches = self.gamma.score_batches(self.kg, starts, asked, self.memory, local, on_asked=on_asked, twins=twins)
+        for batch in batches:
             score_BN = batch.dense()[batch.row].float().cpu()
             degree_BN[batch.query] = degrees(score_BN, even_chance(self.kg, asked[batch.query], self.options))
         if self._uses_rules:

@@ -18,6 +18,7 @@ from gamma_kg.explain import Explanation, explain
 from gamma_kg.explain.asked import Neighbourhood
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.starts import Starts
+from gamma_kg.graph.twins import Twins
 from gamma_kg.machine.device import choose_device
 from gamma_kg.machine.memory import budget
 from gamma_kg.nn.checkpoint import Checkpoint, save_checkpoint
@@ -117,16 +118,18 @@ class Gamma(Predictor):
         local: Local = "auto",
         *,
         on_asked: bool = False,
+        twins: Twins | None = None,
     ) -> Iterator[ScoreBatch]:
         """Scores of all entities for queries by id, a batch at a time: for more queries than fit into memory.
 
         A query starts at one entity (a tensor of ids), or at a weighted set of them (`Starts`), as the steps of a
-        logical query do. `on_asked` as for `predicting.inference.score_batches`.
+        logical query do. `on_asked` and `twins` as for `predicting.inference.score_batches`.
         """
         self._look_where_we_are(kg)
         triples = local_triples(kg, local)
         if triples is None:
-            return score_batches(self.model, kg, start_Q, relation_Q, self._cache, memory=memory, on_asked=on_asked)
+            how: dict[str, Any] = {"memory": memory, "on_asked": on_asked, "twins": twins}
+            return score_batches(self.model, kg, start_Q, relation_Q, self._cache, **how)
         caches = self._cache, self._backgrounds
         return local_batches(self.model, kg, start_Q, relation_Q, triples, *caches, memory=memory, on_asked=on_asked)
 

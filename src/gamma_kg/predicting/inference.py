@@ -16,6 +16,7 @@ from gamma_kg.errors import DataError, NonFiniteScoreError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import is_inverse
 from gamma_kg.graph.starts import Starts
+from gamma_kg.graph.twins import Twins
 from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.kernels.prepared import PreparedEdges
@@ -39,28 +40,36 @@ def score_batches(
     *,
     memory: str | int | None = None,
     on_asked: bool = False,
+    twins: Twins | None = None,
 ) -> Iterator[ScoreBatch]:
     """Score all entities for the queries, a batch at a time; batches come in an order of their own.
 
     A tensor says that each query starts at one entity; such a query, asked for several times, is computed once.
     Relation states are conditioned on the direct relation, or, as weights that were trained on logical queries want it,
-    `on_asked`: on the asked relation itself.
+    `on_asked`: on the asked relation itself. With `twins` entities that have the same states are computed once; the
+    scores differ in the last digits, and come without the weights of the branches.
     """
     check_queries(kg, start_Q, relation_Q)
     device = model.score.out.weight.device
     edges = backend_of(device).prepare(kg.edges)
+    rows = None if twins is None else backend_of(device).prepare(twins.edges)
     memory_bytes = budget(memory, device)
     starts = start_Q if isinstance(start_Q, Starts) else Starts.single(start_Q)
     with evaluating(model):
         size = batch_size(model, kg, memory_bytes)
         if device.type == "cpu":
-            size = min(size, cached_queries(model, kg))
+            size = min(size, cached_queries(model, kg.num_entities if rows is None else rows.num_nodes))
         for part in distinct_queries(kg, start_Q, relation_Q, size):
             starts_B, relation_B = starts.select(part.first), relation_Q[part.first].to(device)
             relations = relation_states(model, kg, relation_B, cache, memory_bytes, on_asked=on_asked)
-            scores = model.score_entities(edges, relations, edges.renamed(starts_B), relation_B)
+            merged = None if twins is None else twins.merged(starts_B)
+            if merged is None or rows is None:
+                scores = _by_entity(model.score_entities(edges, relations, edges.renamed(starts_B), relation_B), edges)
+            else:
+                found = model.score_entities(rows, relations, rows.renamed(merged.starts), relation_B)
+                scores = Scores(merged.by_entity(rows.by_node(found.score_BC)), None)
             require_finite(kg, scores.score_BC, starts_B, relation_B)
-            yield ScoreBatch(part.query, part.row, _by_entity(scores, edges))
+            yield ScoreBatch(part.query, part.row, scores)
 
 
 @contextmanager
@@ -113,9 +122,9 @@ def batch_size(model: GammaModel, kg: KnowledgeGraph, memory: int) -> int:
     return max(1, memory // (floats * model.score.out.weight.element_size()))
 
 
-def cached_queries(model: GammaModel, kg: KnowledgeGraph) -> int:
+def cached_queries(model: GammaModel, num_nodes: int) -> int:
     """How many queries to score at once, so that their states are still in cache then; at least one."""
-    state_bytes = kg.num_entities * model.config.dim * model.score.out.weight.element_size()
+    state_bytes = num_nodes * model.config.dim * model.score.out.weight.element_size()
     return max(1, CACHED_BYTES // max(1, state_bytes * model.config.num_branches))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from gamma_kg.graph.edges import EdgeGroups, Edges
+from gamma_kg.graph.edges import EdgeGroups
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.backend import Backend
 from gamma_kg.kernels.native.edge_arrays import graph_of, renumbered
@@ -32,7 +32,7 @@ class NativeBackend(Backend):
     def describe(self) -> str:
         return describe()
 
-    def _make_ready(self, edges: Edges) -> PreparedEdges:
+    def _make_ready(self, edges: EdgeGroups) -> PreparedEdges:
         return renumbered(edges)
 
     def propagate(self, edges: EdgeGroups, x_BND: Tensor, relation_BRW: Tensor, algebra: str) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gamma_kg.errors import DataError
-from gamma_kg.graph.edges import EdgeGroups, Edges
+from gamma_kg.graph.edges import EdgeGroups
 from gamma_kg.kernels.native.arrays import AnyArray, array, shown
 from gamma_kg.kernels.native.loading import loaded
 from gamma_kg.kernels.prepared import PreparedEdges
@@ -68,7 +68,7 @@ def _numpy(edges: EdgeArrays) -> list[AnyArray]:
     return [array(*given) for given in zip(EdgeArrays._fields, edges, _EDGE_DTYPES, strict=True)]
 
 
-def renumbered(edges: Edges) -> PreparedEdges:
+def renumbered(edges: EdgeGroups) -> PreparedEdges:
     """The same graph under new numbers (src/csrc/graph.cpp: the order)."""
     old, place_N = arrays(edges), torch.empty(edges.num_nodes, dtype=torch.int32)
     new = EdgeArrays(*map(torch.empty_like, old))
