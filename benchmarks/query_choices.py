@@ -1,4 +1,4 @@
-"""How scores become degrees: variants on VALIDATION queries of several graphs; docs/how-to/ask.md has the results.
+"""How scores become degrees: variants on VALIDATION queries of several graphs; docs/logical-queries.md has the results.
 
     python benchmarks/query_choices.py nl-100 nl-0 fb15k237-v1 --per-type 25 --data-dir DIR
 

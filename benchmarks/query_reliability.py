@@ -1,4 +1,4 @@
-"""What `ask` says of its new answers and how often they are right, per graph; docs/how-to/ask.md has the results.
+"""What `ask` says of its new answers and how often they are right, per graph; docs/logical-queries.md has the results.
 
     python benchmarks/query_reliability.py nl-100 fb15k237-v2 --per-type 20 --data-dir DIR
 

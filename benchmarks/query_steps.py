@@ -1,4 +1,4 @@
-"""Logical queries of three steps against the way the official executor takes them; docs/how-to/ask.md has the results.
+"""Logical queries of three steps against the way the official executor takes them; results: docs/logical-queries.md.
 
     python benchmarks/query_steps.py codex-s fb15k237 --threads 2 --data-dir DIR
     python benchmarks/query_steps.py codex-s --queries 5000 --batch 32 --threads 2 --data-dir DIR

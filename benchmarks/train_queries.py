@@ -1,4 +1,4 @@
-"""Trains the step of logical queries from the bundled weights of link prediction; docs/how-to/ask.md: what it brings.
+"""Trains the step of logical queries from the bundled weights of link prediction; results: docs/logical-queries.md.
 
     python benchmarks/train_queries.py --out queries.safetensors --minutes 10 --data-dir DIR
 

@@ -60,3 +60,18 @@ def test_what_cannot_take_steps_is_refused(folder: Path) -> None:
         run("evaluate", str(folder), "--task", "queries", "--model", "untrained@high")
     with pytest.raises(ConfigError, match="--per-type must be at least 1"):
         run("queries", "make", str(folder), "--per-type", "0")
+
+
+def test_with_rules_no_step_goes_against_a_hierarchy(tmp_path: Path, small_gamma: Gamma) -> None:
+    """A tree of two children each, its leaves held out: the subtree below n1 can't be above it."""
+    facts = [f"n{i}\tkind of\tn{(i - 1) // 2}\n" for i in range(1, 511)]
+    for name, part in (("train", facts[:480]), ("valid", facts[480:495]), ("test", facts[495:])):
+        (tmp_path / f"{name}.txt").write_text("".join(part))
+    small_gamma.save(tmp_path / "small.safetensors")
+    query = {"query": ["n7", ["kind of", "kind of"]], "hard": ["n2"]}
+    (tmp_path / "one.jsonl").write_text(json.dumps(query) + "\n")
+    words = ["evaluate", str(tmp_path), "--task", "queries", "--queries", str(tmp_path / "one.jsonl"), "--json"]
+    words += ["--model", str(tmp_path / "small.safetensors")]
+    without, with_rules = (json.loads(run(*words, *more)) for more in ([], ["--rules"]))
+    assert (without["rules"], with_rules["rules"]) == (False, True)
+    assert with_rules["classic"]["2p"]["mrr"] > without["classic"]["2p"]["mrr"]

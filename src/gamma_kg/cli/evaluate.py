@@ -99,6 +99,7 @@ def evaluate(
             memory=memory,
             device=device,
             local=local,
+            rules=rules,
             json_lines=json_lines,
         )
         return

@@ -25,6 +25,7 @@ def evaluate_sets(
     memory: str | None,
     device: str,
     local: str,
+    rules: bool,
     json_lines: bool,
 ) -> None:
     """`gamma evaluate --task queries`: one table per set and balance, a row per model."""
@@ -35,7 +36,7 @@ def evaluate_sets(
     from gamma_kg.logic.query_sets import read_query_set
 
     connectives = logic_named(logic)
-    contestants = [contestant(name, memory=memory, local=local, device=device) for name in models]
+    contestants = [contestant(name, memory=memory, local=local, rules=rules, device=device) for name in models]
     for benchmark in benchmarks:
         numbers = benchmark.split(split)
         kg = graph_of(numbers)
@@ -45,6 +46,7 @@ def evaluate_sets(
             with progress_bar(f"{benchmark.name}, {one.name}", "queries") as progress:
                 found = evaluate_queries(asked, one.projector(kg), logic=connectives, memory=memory, progress=progress)
             origin = {"task": "queries", "dataset": benchmark.name, "split": split, "logic": logic, "seed": seed}
+            origin["rules"] = rules
             results.append({**origin, "model": {"name": one.name, "hash": one.hash}, **found})
             if json_lines:
                 print(json.dumps(results[-1], ensure_ascii=False), flush=True)

@@ -38,9 +38,17 @@ class Contestant:
 
 
 def contestant(
-    name: str | None, *, memory: str | int | None = None, local: Local = "off", device: str = "cpu"
+    name: str | None,
+    *,
+    memory: str | int | None = None,
+    local: Local = "off",
+    rules: bool = False,
+    device: str = "cpu",
 ) -> Contestant:
-    """By name: "traversal", "frequency", or a model as `gamma evaluate` knows it; MODEL@0.8 sets its threshold."""
+    """By name: "traversal", "frequency", or a model as `gamma evaluate` knows it; MODEL@0.8 sets its threshold.
+
+    With `rules` a model's steps go by the patterns of the graph, as those of `gamma ask` do.
+    """
     if name == "traversal":
         return Contestant(name, "traversal 1", Traversal)
     if name == "frequency":
@@ -59,9 +67,11 @@ def contestant(
         except ValueError:
             raise ConfigError(f"{name}: after @ a threshold such as 0.8 is expected, found {threshold!r}") from None
     shown = f"{named.name}@{threshold}" if threshold else named.name
-    return Contestant(
-        shown, named.hash, lambda kg: ModelProjection(gamma, kg, options, memory=memory, local=local), options
-    )
+
+    def projector(kg: KnowledgeGraph) -> Projector:
+        return ModelProjection(gamma, kg, options, memory=memory, local=local, rules=rules)
+
+    return Contestant(shown, named.hash, projector, options)
 
 
 def sampled(split: Split, per_shape: int, seed: int, **options: Any) -> list[LogicalQuery]:

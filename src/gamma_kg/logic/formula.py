@@ -12,7 +12,7 @@ them; relation ids run over 0..2R-1, a relation read from tail to head is writte
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from gamma_kg.errors import DataError, UnknownNameError
@@ -53,10 +53,10 @@ class Formula:
         return replace(self, name=name)
 
     def __and__(self, other: Formula) -> Formula:
-        return And((*_members(self, And), *_members(other, And)))
+        return And((*members_of(self, And), *members_of(other, And)))
 
     def __or__(self, other: Formula) -> Formula:
-        return Or((*_members(self, Or), *_members(other, Or)))
+        return Or((*members_of(self, Or), *members_of(other, Or)))
 
     def __invert__(self) -> Formula:
         return Not(self)
@@ -114,7 +114,7 @@ def entity(name: Name) -> Formula:
     return Entity(name)
 
 
-def _members(formula: Formula, kind: type[And] | type[Or]) -> tuple[Formula, ...]:
+def members_of(formula: Formula, kind: type[And] | type[Or]) -> tuple[Formula, ...]:
     """The members of an unnamed formula of this kind, else the formula itself: a & b & c is one And of three."""
     return formula.members if isinstance(formula, kind) and not formula.name else (formula,)
 
@@ -171,14 +171,19 @@ def with_parts(formula: Formula, parts: tuple[Formula, ...]) -> Formula:
     return formula
 
 
+def renamed(formula: Formula, entity_of: Callable[[Name], Name], relation_of: Callable[[Name], Name]) -> Formula:
+    """The same formula with other names or ids of its entities and relations."""
+    formula = with_parts(formula, tuple(renamed(part, entity_of, relation_of) for part in formula.parts))
+    if isinstance(formula, Entity):
+        return replace(formula, entity=entity_of(formula.entity))
+    if isinstance(formula, Along):
+        return replace(formula, relation=relation_of(formula.relation))
+    return formula
+
+
 def resolve(formula: Formula, kg: KnowledgeGraph) -> Formula:
     """Ids instead of names; an unknown name or an id out of range is an error."""
-    formula = with_parts(formula, tuple(resolve(part, kg) for part in formula.parts))
-    if isinstance(formula, Entity):
-        return replace(formula, entity=_entity_id(formula.entity, kg))
-    if isinstance(formula, Along):
-        return replace(formula, relation=relation_id(formula.relation, kg))
-    return formula
+    return renamed(formula, lambda name: _entity_id(name, kg), lambda name: relation_id(name, kg))
 
 
 def _entity_id(name: Name, kg: KnowledgeGraph) -> int:

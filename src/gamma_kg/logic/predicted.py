@@ -27,7 +27,7 @@ LEVELS = 10
 # On a neighbourhood a step goes on from the best so many of a set: it grows around all of them together.
 LOCAL_STARTS = 128
 # A step from a set needs more of the graph than one from an entity: the whole of it up to this work of a layer (as
-# `predicting/switch.py` counts it), then a wider neighbourhood. docs/how-to/ask.md has the measurements.
+# `predicting/switch.py` counts it), then a wider neighbourhood. docs/logical-queries.md has the measurements.
 CHEAP_FROM_SETS, WIDER = 5_000_000, 3
 # The likely members of a set, those with this part of the highest degree, rule an answer out if all of them do; of more
 # than so many one always leads there.

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gamma_kg.errors import DataError, GammaError
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.io.atomic import write_text
-from gamma_kg.logic.formula import Along, Entity, Formula, relation_name, resolve, with_parts
+from gamma_kg.logic.formula import Entity, Formula, relation_name, renamed, resolve
 from gamma_kg.logic.lists import from_lists, shape_of, to_lists
 from gamma_kg.logic.pickles import read_pickle
 from gamma_kg.logic.sample import BALANCES, LogicalQuery
@@ -49,10 +49,7 @@ def write_queries(
 
 
 def _named(formula: Formula, kg: KnowledgeGraph) -> Formula:
-    if isinstance(formula, Entity):
-        return Entity(kg.entities[int(formula.entity)])
-    formula = with_parts(formula, tuple(_named(part, kg) for part in formula.parts))
-    return Along(relation_name(int(formula.relation), kg), formula.of) if isinstance(formula, Along) else formula
+    return renamed(formula, lambda i: kg.entities[int(i)], lambda r: relation_name(int(r), kg))
 
 
 def read_query_set(path: str | Path, kg: KnowledgeGraph, split: str = "test") -> list[LogicalQuery]:
@@ -111,7 +108,7 @@ def _of_folder(folder: Path, kg: KnowledgeGraph, split: str) -> Iterator[Logical
     entity_of, relation_of = _betae_names(folder, kg)
     for structure in sorted(queries, key=repr):
         for query in _members(queries[structure], paths["queries"], tuple):
-            formula = resolve(_renamed(from_lists(query), entity_of, relation_of), kg)
+            formula = resolve(renamed(from_lists(query), entity_of, relation_of), kg)
             answers = [
                 _entities([entity_of(i) for i in _members(part.get(query, ()), path, int)], kg)
                 for part, path in ((easy, paths["easy-answers"]), (hard, paths["hard-answers"]))
@@ -147,10 +144,3 @@ def _betae_names(folder: Path, kg: KnowledgeGraph) -> tuple[Any, Any]:
     if not entities or str(next(iter(entities.values()))) not in kg.entities:
         return str, str
     return (lambda i: str(entities.get(i, i))), (lambda i: str(relations.get(i, i)))
-
-
-def _renamed(formula: Formula, entity_of: Any, relation_of: Any) -> Formula:
-    if isinstance(formula, Entity):
-        return Entity(entity_of(formula.entity))
-    formula = with_parts(formula, tuple(_renamed(part, entity_of, relation_of) for part in formula.parts))
-    return Along(relation_of(formula.relation), formula.of) if isinstance(formula, Along) else formula

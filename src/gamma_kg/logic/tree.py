@@ -17,6 +17,7 @@ from gamma_kg.logic.formula import (
     Or,
     check_bounded,
     check_size,
+    members_of,
 )
 
 # Unions that tie two variables together are asked case by case, and their cases multiply.
@@ -129,9 +130,9 @@ class _Tree:
                 continue
             self._used.add(("triples", number))
             if variable == object_:
-                holds += _members(_along(path, self._end(subject, variable)))
+                holds += members_of(_along(path, self._end(subject, variable)), And)
             else:
-                holds += _members(_along(("inverse", path), self._end(object_, variable)))
+                holds += members_of(_along(("inverse", path), self._end(object_, variable)), And)
         for number, (owner, constants) in enumerate(self.pattern.values):
             if owner == variable:
                 self._used.add(("values", number))
@@ -177,10 +178,6 @@ class _Tree:
             self._used.add(("denied", number))
             found.append(_expanded(variable, group, self._cases))
         return found
-
-
-def _members(formula: Formula) -> tuple[Formula, ...]:
-    return formula.members if isinstance(formula, And) and not formula.name else (formula,)
 
 
 def _along(path: Any, of: Formula) -> Formula:
