@@ -11,11 +11,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from gamma_kg.graph.edges import EdgeGroups, Edges
+from gamma_kg.graph.edges import EdgeGroups
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.kernels.first import first_layer
@@ -25,6 +26,8 @@ from gamma_kg.kernels.reference import layer_reference, propagate_reference
 from gamma_kg.kernels.score import score_reference
 from gamma_kg.kernels.union import part_of_union, ranges, starts_in, states_in, weights_of_query
 
+Grouped = TypeVar("Grouped", bound=EdgeGroups)
+
 
 class Backend:
     """Plain torch on a device: the definition, and what every other backend falls back to."""
@@ -32,7 +35,7 @@ class Backend:
     def __init__(self, device: torch.device) -> None:
         self.device = device
         self._prepared: weakref.WeakKeyDictionary[EdgeGroups, PreparedEdges] = weakref.WeakKeyDictionary()
-        self._uploaded: weakref.WeakKeyDictionary[Edges, Edges] = weakref.WeakKeyDictionary()
+        self._uploaded: weakref.WeakKeyDictionary[EdgeGroups, Any] = weakref.WeakKeyDictionary()
 
     def describe(self) -> str:
         """One line for people."""
@@ -44,16 +47,17 @@ class Backend:
             self._prepared[edges] = self._make_ready(edges)
         return self._prepared[edges]
 
-    def upload(self, edges: Edges) -> Edges:
+    def upload(self, edges: Grouped) -> Grouped:
         """The edges on the device, as they are; sent once and kept as long as `edges`."""
         if edges.device == self.device:
             return edges
         if edges not in self._uploaded:
             self._uploaded[edges] = edges.to(self.device)
-        return self._uploaded[edges]
+        there: Grouped = self._uploaded[edges]
+        return there
 
     def _make_ready(self, edges: EdgeGroups) -> PreparedEdges:
-        there = edges.to(self.device)
+        there = self.upload(edges)
         arrays = there.node_ptr, there.group_type, there.group_ptr, there.neighbour, there.inverse
         return PreparedEdges(there.num_nodes, there.num_types, *arrays)
 

@@ -52,7 +52,8 @@ def score_batches(
     check_queries(kg, start_Q, relation_Q)
     device = model.score.out.weight.device
     edges = backend_of(device).prepare(kg.edges)
-    rows = None if twins is None else backend_of(device).prepare(twins.edges)
+    # A product with fewer rows is quicker on a processor; elsewhere the way there and back is not worth it.
+    rows = backend_of(device).prepare(twins.edges) if twins is not None and device.type == "cpu" else None
     memory_bytes = budget(memory, device)
     starts = start_Q if isinstance(start_Q, Starts) else Starts.single(start_Q)
     with evaluating(model):
@@ -62,7 +63,7 @@ def score_batches(
         for part in distinct_queries(kg, start_Q, relation_Q, size):
             starts_B, relation_B = starts.select(part.first), relation_Q[part.first].to(device)
             relations = relation_states(model, kg, relation_B, cache, memory_bytes, on_asked=on_asked)
-            merged = None if twins is None else twins.merged(starts_B)
+            merged = twins.merged(starts_B) if twins is not None and rows is not None else None
             if merged is None or rows is None:
                 scores = _by_entity(model.score_entities(edges, relations, edges.renamed(starts_B), relation_B), edges)
             else:
