@@ -225,10 +225,12 @@ class OnFacts:
 FACTS = [(0, 1, n) for n in range(1, 6)] + [(n, 2, 9) for n in range(1, 6)] + [(20, 3, 21)]
 
 
-def decided(score: Callable[[set[tuple[int, int, int]]], float]) -> Decision:
-    asked = OnFacts(FACTS, score)
+def decided(
+    score: Callable[[set[tuple[int, int, int]]], float], facts: list[tuple[int, int, int]] | None = None
+) -> Decision:
+    asked = OnFacts(facts or FACTS, score)
     # All gradients are alike, as where a score is flat: removal has to find out.
-    return deciding_facts(asked, [], np.zeros((2, len(FACTS))))  # type: ignore[arg-type]
+    return deciding_facts(asked, [], np.zeros((2, len(facts or FACTS))))  # type: ignore[arg-type]
 
 
 def test_the_fact_that_everything_hangs_on_comes_first_though_no_gradient_points_to_it() -> None:
@@ -239,6 +241,17 @@ def test_the_fact_that_everything_hangs_on_comes_first_though_no_gradient_points
 def test_two_facts_that_stand_in_for_each_other_are_found_as_a_pair() -> None:
     found = decided(lambda left: 3.0 if {(0, 1, 2), (3, 2, 9)} & left else -3.0)
     assert found.cause == "two" and set(found.pairs[0].facts) == {(0, 1, 2), (3, 2, 9)}
+
+
+def test_all_else_that_is_known_of_the_head_is_named_before_what_matters_a_little() -> None:
+    one_left = [(0, 1, 1), *[fact for fact in FACTS if fact[0] != 0]]
+    found = decided(lambda left: 2.0 + 0.1 * len(left - {(0, 1, 1)}), one_left)
+    assert found.cause == "many" and found.single[0].facts == ((0, 1, 1),)
+    # What decides still comes first, and a head with several facts has no such one.
+    found = decided(lambda left: 3.0 if (4, 2, 9) in left else -3.0, one_left)
+    assert [tested.facts for tested in found.single[:2]] == [((4, 2, 9),), ((0, 1, 1),)]
+    found = decided(lambda left: 2.0 + 0.1 * len(left - {(0, 1, 1)}))
+    assert found.single[-1].facts == ((0, 1, 1),)
 
 
 def test_a_cause_that_is_spread_is_said_to_be_so() -> None:

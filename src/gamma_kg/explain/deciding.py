@@ -42,8 +42,10 @@ def deciding_facts(asked: Asked, paths: Iterable[Iterable[Triple]], gradient_TE:
     """Take out every candidate fact alone, and pairs of the weightiest where none of them decides alone."""
     triples = _candidates(asked, paths, gradient_TE)
     single = [Tested((triple,), asked.without([triple])) for triple in triples]
-    # Those that decide first: where all candidates fall together, the score falls and the answer stands.
-    single.sort(key=lambda tested: (not _decides(asked, tested), tested.without.score))
+    # Those that decide first: where all candidates fall together, the score falls and the answer stands. Then the one
+    # fact that is all else known of the head: whatever the answer is, it comes over that fact.
+    only = _only_fact(asked)
+    single.sort(key=lambda tested: (not _decides(asked, tested), tested.facts[0] != only, tested.without.score))
     if any(_decides(asked, tested) for tested in single):
         return Decision("one", single, [], len(single))
     strongest = [tested.facts[0] for tested in single[:MOST_PAIRED]]
@@ -55,6 +57,13 @@ def deciding_facts(asked: Asked, paths: Iterable[Iterable[Triple]], gradient_TE:
 
 def _decides(asked: Asked, tested: Tested) -> bool:
     return tested.without.share <= DECIDES * asked.standing.share
+
+
+def _only_fact(asked: Asked) -> Triple | None:
+    """The one fact that the head has beside the fact in question; None if there are several or none."""
+    fact_E3 = asked.facts()
+    of_head = np.unique(fact_E3[(fact_E3[:, 0] == asked.fact[0]) | (fact_E3[:, 2] == asked.fact[0])], axis=0)
+    return tuple(of_head[0].tolist()) if len(of_head) == 1 else None
 
 
 def _candidates(asked: Asked, paths: Iterable[Iterable[Triple]], gradient_TE: NDArray[np.float64]) -> list[Triple]:
