@@ -135,19 +135,3 @@ def asked_for(batch: Batch) -> set[tuple[int, int, int]]:
     """The facts behind the queries of a graph with one relation, as they are read."""
     found = named(batch, batch.right_BC)
     return {(s, 0, answer) if r == 0 else (answer, 0, s) for s, r, answer in found}
-
-
-def test_without_twins_nothing_is_left_about_the_two_ends_of_a_query() -> None:
-    """Every link of the ring is stored in two relations; of a pair beside it nothing else would be left."""
-    ring = [(i, 0, (i + 1) % 4) for i in range(4)]
-    twins = [(t, 1, h) for h, _, t in ring]
-    lone = [(5, 0, 6), (6, 1, 5)]
-    graph = PreparedGraph.build(np.array([*ring, *twins, *lone]), 7, 2)
-    for seed in range(20):
-        with_twins, without = (
-            make_batch(graph, 1, "all", 1, np.random.default_rng(seed), near=4, twins=twins) for twins in (True, False)
-        )
-        for batch, left in ((with_twins, True), (without, False)):
-            (source, _, answer) = named(batch, batch.right_BC)[0]
-            assert any({s, t} == {source, answer} for s, _, t in batch_facts(batch)) == left
-        assert named(without, without.right_BC)[0][0] < 4

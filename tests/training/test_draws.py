@@ -121,15 +121,3 @@ def test_some_draws_take_the_whole_of_a_graph_that_is_not_too_large(training_gra
     sizes = [[drawer.draw(number, phase)[0].edges.num_nodes for number in range(20)] for phase in range(2)]
     assert 3 <= sizes[0].count(training_graph.num_entities) <= 17
     assert max(sizes[1]) <= SMALL.entities[1]
-
-
-def test_a_share_of_the_draws_hides_twins(training_graph: TrainingGraph) -> None:
-    """Of a family each link of parent and child is stored twice: a draw removes one of the two, or both."""
-    found = []
-    for chance in (0.0, 0.5, 1.0):
-        phase = Phase(sampler="full", batch_size=4, negatives=4, near=4, twinless_chance=chance)
-        drawer = GraphDrawer([training_graph], (phase,), seed=1)
-        batches = [batch for number in range(40) for batch in drawer.draw(number, 0)]
-        is_left = [(b.edges.num_edges > training_graph.num_triples * 2 - 10) for b in batches]
-        found.append(sum(is_left) / len(batches))
-    assert found[0] == 1 and 0.4 < found[1] < 0.9 and found[2] < 0.4

@@ -4,7 +4,7 @@ A fact that was the only link between its ends can't be found by any path: whoev
 is frequent. Facts missing from a graph are seldom of that kind, so training on one graph does not ask for such.
 
 Another fact about the same two ends is a twin. Where most facts have one (an inverse that is stored, too), a fact is
-easily found by its twin, and what is missing may have none: so both is asked, with the twins and without.
+easily found by its twin, and what is missing may have none: so both kinds of facts judge what was learnt.
 """
 
 from __future__ import annotations
@@ -38,17 +38,6 @@ def are_beside(edges: Edges, one: IntArray, other: IntArray) -> BoolArray:
     ptr, neighbour = _neighbours(edges)
     ends = zip(one, other, strict=True)
     return np.array([(neighbour[ptr[start] : ptr[start + 1]] == end).any() for start, end in ends], dtype=bool)
-
-
-def positions_between(edges: Edges, one: IntArray, other: IntArray) -> IntArray:
-    """Where the facts about each two entities stand among the edges, in both directions."""
-    ptr, neighbour = _neighbours(edges)
-    return np.concatenate(
-        [
-            ptr[start] + np.flatnonzero(neighbour[ptr[start] : ptr[start + 1]] == end)
-            for start, end in zip(np.append(one, other), np.append(other, one), strict=True)
-        ]
-    )
 
 
 def _neighbours(edges: Edges) -> tuple[IntArray, NDArray[np.int32]]:

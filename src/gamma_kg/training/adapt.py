@@ -209,6 +209,9 @@ def adapt(
             provenance={**run_record([NamedGraph(graph, kg.fingerprint())]), "init": in_short(gamma.provenance)},
         )
         outcome = trainer.run(resume=resume)
+        for watcher in watch:
+            judging = f"judging by {len(parts.judged):,} other hidden facts, before and after"
+            watcher({"kind": "event", "step": outcome.counters.step, "event": judging})
         best = load_checkpoint(weights_to_judge(run, outcome.counters, config))
         verdict = judge(gamma.model, best.build(), judged)
         made: dict[str, Any] = {

@@ -15,7 +15,7 @@ from torch import Tensor
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.inverse import inverse_of
 from gamma_kg.graph.known import KnownAnswers
-from gamma_kg.graph.linked import linked_without, positions_between
+from gamma_kg.graph.linked import linked_without
 from gamma_kg.graph.relation_pairs import relation_graph_of_kind
 from gamma_kg.graph.sampling import BoolArray, IntArray, Subgraph, strict_negatives
 
@@ -114,17 +114,15 @@ def make_batch(
     rng: np.random.Generator,
     asked_about: IntArray | None = None,
     near: int | None = None,
-    twins: bool = True,
 ) -> Batch:
     """Random facts as queries, the first half asking for tails, the others for heads; their edges are removed.
 
     Where some entities are `asked_about`, all queries start at them, and ask in whichever direction that gives.
     Otherwise only facts are asked for whose ends other facts link, too, by at most `near` steps, if there are such.
-    Without `twins` all facts about the two ends of a query are removed, not only the one that is asked for.
     """
     asks_head = np.arange(size) >= (size + 1) // 2
     if asked_about is None:
-        drawn = _drawn(graph, size, near, twins, rng)
+        drawn = _drawn(graph, size, near, rng)
     else:
         row, end = np.nonzero(np.isin(graph.triples[:, [0, 2]], asked_about))
         chosen = rng.choice(len(row), size=size, replace=len(row) < size)
@@ -140,7 +138,7 @@ def make_batch(
     if max_answers > 1:
         more = rng.integers(0, max_answers, size=size)
         taken |= _place_in_group(rng.random(len(owner)), owner) < more[owner]
-    edges = _without(graph, source[owner[taken]], asked[owner[taken]], known[taken], twins)
+    edges = _without(graph, source[owner[taken]], asked[owner[taken]], known[taken])
     # Right is what the model can't read off the graph: taken out now, or hidden from the start.
     facts = (torch.from_numpy(ids) for ids in (source[owner], asked[owner], known))
     is_right = ~edges.has(*facts).numpy()
@@ -173,12 +171,12 @@ def make_batch(
     )
 
 
-def _drawn(graph: PreparedGraph, size: int, near: int | None, twins: bool, rng: np.random.Generator) -> IntArray:
+def _drawn(graph: PreparedGraph, size: int, near: int | None, rng: np.random.Generator) -> IntArray:
     """Which facts are asked for."""
     if near is None:
         return rng.choice(len(graph.triples), size=size, replace=len(graph.triples) < size)
     looked_at = rng.permutation(len(graph.triples))[: LOOKED_AT * size]
-    is_linked = linked_without(graph.edges, graph.triples[looked_at], near, twins=twins)
+    is_linked = linked_without(graph.edges, graph.triples[looked_at], near)
     # Where too few are linked these are asked for twice, in whichever direction their places say.
     chosen = looked_at[is_linked] if is_linked.any() else looked_at
     return np.resize(chosen, size)
@@ -237,10 +235,8 @@ def _place_in_group(value: np.ndarray, group: IntArray) -> IntArray:
     return place - first
 
 
-def _without(graph: PreparedGraph, source: IntArray, asked: IntArray, answer: IntArray, twins: bool = True) -> Edges:
-    """The graph less these edges and their inverses, and less their twins where these are to go, too."""
-    if not twins:
-        return graph.edges.without(torch.from_numpy(positions_between(graph.edges, source, answer)))
+def _without(graph: PreparedGraph, source: IntArray, asked: IntArray, answer: IntArray) -> Edges:
+    """The graph less these edges and their inverses."""
     inverse = inverse_of(asked, graph.num_relations)
     node, neighbour = np.concatenate((source, answer)), np.concatenate((answer, source))
     kind = np.concatenate((asked, inverse))

@@ -43,8 +43,6 @@ class Phase(FrozenConfig):
     """The relations of a walk's neighbourhood are seen by the graph of relations of the whole, as local answers do."""
     near: int | None = Field(None, ge=2)
     """Only facts are asked for whose ends other facts link by at most so many steps; any fact when None."""
-    twinless_chance: float = Field(0.0, ge=0, le=1)
-    """Share of the draws that remove all facts about the two ends of a query, not only the one that is asked for."""
     entities: tuple[int, int] = (300, 2000)
     """Bounds of a subgraph's size; drawn log-uniformly."""
     max_triples: int = Field(20_000, ge=1)

@@ -71,9 +71,8 @@ class GraphDrawer:
                     subgraph.hidden,
                     self.relation_graph,
                 )
-        twins = not phase.twinless_chance or rng.random() >= phase.twinless_chance
         return [
-            make_batch(graph, phase.batch_size, phase.negatives, phase.max_answers, rng, asked, phase.near, twins)
+            make_batch(graph, phase.batch_size, phase.negatives, phase.max_answers, rng, asked, phase.near)
             for _ in range(phase.batches_per_draw)
         ]
 

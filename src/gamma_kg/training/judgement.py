@@ -74,9 +74,10 @@ class Verdict:
         else:
             because = f"but {', '.join(self._losing)}" if self.low > 0 else "no gain beyond chance"
             kept = f"{because}: the old weights stay"
+        of_kinds = "".join(f"; {kind.facts:,} {name} {kind.gain:+.4f}" for name, kind in self.kinds.items())
         return (
             f"MRR {self.before:.4f} → {self.after:.4f} on {self.facts:,} hidden facts, "
-            f"gain {self.gain:+.4f} ({self.low:+.4f} to {self.high:+.4f}): {kept}"
+            f"gain {self.gain:+.4f} ({self.low:+.4f} to {self.high:+.4f}{of_kinds}): {kept}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -29,14 +29,7 @@ def one_graph_phase(num_entities: int) -> Phase:
     """Whole graphs as long as they are small, else connected subgraphs."""
     whole = num_entities <= WHOLE_UP_TO
     sampling = {"sampler": "full"} if whole else {"sampler": "subgraph", "entities": (500, 2000), "max_triples": 30_000}
-    batch = {
-        "batch_size": 16,
-        "negatives": 512,
-        "max_answers": 2,
-        "drop_chance": 0.0,
-        "near": NEAR,
-        "twinless_chance": 0.5,
-    }
+    batch = {"batch_size": 16, "negatives": 512, "max_answers": 2, "drop_chance": 0.0, "near": NEAR}
     return Phase.parse({**sampling, **batch})
 
 

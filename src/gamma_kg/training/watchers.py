@@ -61,13 +61,18 @@ class LiveLine:
 
 
 def train_line(record: Mapping[str, Any], first: Mapping[str, Any]) -> str:
-    """One line of progress; rates are those since `first`, so a resumed run shows its own."""
+    """One line of progress; rates are those since `first`, so a resumed run shows its own.
+
+    The time to go is that of the whole run so far as long as there is nothing since `first`.
+    """
     seconds = record["seconds"] - first["seconds"]
     rate = (record["step"] - first["step"]) / seconds if seconds > 0 else 0.0
     samples = (record["samples"] - first["samples"]) / seconds if seconds > 0 else 0.0
     waited = (record["waited"] - first["waited"]) / seconds if seconds > 0 else 0.0
-    gained = record["progress"] - first["progress"]
-    eta = seconds * (1 - record["progress"]) / gained if gained > 0 else 0.0
+    took, gained = seconds, record["progress"] - first["progress"]
+    if gained <= 0:
+        took, gained = record["seconds"], record["progress"]
+    eta = took * (1 - record["progress"]) / gained if gained > 0 else 0.0
     return (
         f"step {record['step']:,}  loss {record['loss']:.4f}  {rate:.2f} steps/s  {samples:.1f} samples/s  "
         f"{record['progress']:.1%} done, {clock(eta)} to go  waited {waited:.1%}"
