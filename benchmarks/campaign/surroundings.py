@@ -96,7 +96,7 @@ def _jumping(line: Line, setting: Setting, job: Job) -> None:
     clock.write_text("+0s")
     changes = {
         "LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
     }  # fmt: skip
     process, jumps = job.start(place, None, **changes), 0
     rng = random.Random(f"{job.name} {setting.effort.seed}")
