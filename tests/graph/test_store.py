@@ -19,8 +19,8 @@ from gamma_kg import DataError, KnowledgeGraph, UnknownNameError
 from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.graph.store import facts as stored_facts
+from gamma_kg.graph.store import identify, sort
 from gamma_kg.graph.store import index as indexing
-from gamma_kg.graph.store import sort
 from gamma_kg.graph.store import write as writing_stores
 from gamma_kg.graph.store.facts import verify_store
 from gamma_kg.graph.store.index import index_files
@@ -233,6 +233,28 @@ def test_a_stopped_run_is_taken_up_where_it_ended(facts: Path, monkeypatch: pyte
         index_files([facts], out, tell=told.append)
     assert told[0] == "taking up an earlier run (read, identify)"
     assert_same(KnowledgeGraph.open(out), KnowledgeGraph.from_file(facts))
+
+
+@pytest.mark.parametrize("append", [False, True])
+def test_a_run_killed_before_its_arrays_were_the_stores_ends_well_when_called_again(
+    append: bool, facts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "moved.gamma"
+    if append:
+        index_files([facts.with_name("more.tsv")], place)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Header, "write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        index_files([facts], place, append=append)
+    assert len(list(place.glob("[0-9a-f]*[0-9a-f]"))) == 1 + append
+    index_files([facts], place, append=append)
+    verify_store(place)
+    assert KnowledgeGraph.open(place).num_triples == (4 if append else 3)
+    assert not (place / "building").exists() and len(list(place.glob("[0-9a-f]*[0-9a-f]"))) == 1
+
+
+def test_an_interrupt_that_duckdb_swallows_is_one_again(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), identify._database(tmp_path, 1 << 28, 1):
+        raise RuntimeError("Query interrupted")
 
 
 def test_a_damaged_record_of_a_stopped_run_is_not_believed(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -299,3 +299,18 @@ def test_a_state_that_can_not_be_written_says_why_and_leaves_the_last_one(tmp_pa
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, sizes)
     assert folder.load_state()["w"].tolist() == [0, 1, 2] and [path.name for path in tmp_path.iterdir()] == ["state.pt"]
+
+
+def test_a_run_stopped_in_its_first_validation_does_not_tell_it_twice(start: Start, tiny_config: TrainConfig) -> None:
+    stops = [False, True]  # the last one first
+
+    def validate(model: GammaModel) -> dict[str, float]:
+        if stops.pop():
+            signal.raise_signal(signal.SIGINT)
+        return {"own": 0.5}
+
+    stopped = start(tiny_config, validate=validate)
+    outcome = stopped.run()
+    assert (outcome.status, outcome.signals, outcome.counters.step) == ("stopped", [signal.SIGINT], 0)
+    start(tiny_config, validate=validate).run(resume=True)
+    assert [record["step"] for record in stopped.folder.records("validation")] == [0, tiny_config.steps]

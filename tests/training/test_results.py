@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -24,7 +25,7 @@ from gamma_kg.training.ablation import (
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.curve import curves, smoothed, write_curves
 from gamma_kg.training.errors import TrainingError
-from gamma_kg.training.loop import Trainer
+from gamma_kg.training.loop import Counters, Outcome, Trainer
 from gamma_kg.training.run_folder import RunFolder
 from gamma_kg.training.select import validate_checkpoints, write_selected
 from gamma_kg.training.validation import load_validation, validator
@@ -139,6 +140,17 @@ def test_an_ablation_writes_a_table_and_does_not_train_finished_rows_again(plan:
     trained.clear()
     assert run_ablation(plan, tmp_path, report=trained.append) == table
     assert trained == ["early, seed 1"]
+
+
+@pytest.mark.parametrize(("sign", "ends"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
+def test_a_stopped_ablation_ends_as_its_signal_says(
+    sign: signal.Signals, ends: type[BaseException], plan: AblationPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = Outcome("stopped", Counters(), signals=[sign])
+    monkeypatch.setattr("gamma_kg.training.ablation.run_config", lambda *_, **__: stopped)
+    with pytest.raises(ends) as found:
+        run_ablation(plan, tmp_path, report=lambda line: None)
+    assert sign == signal.SIGINT or found.value.code == 143  # type: ignore[attr-defined]
 
 
 def test_two_ablations_in_one_folder_are_refused(plan: AblationPlan, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import re
+import signal
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -146,6 +147,8 @@ def _row(
     report(f"{label}, seed {seed}")
     outcome = run_config(config, folder.path, resume=folder.state_path.is_file(), data_dir=data_dir)
     if outcome.status == "stopped":
+        if signal.SIGTERM in outcome.signals:
+            raise SystemExit(128 + signal.SIGTERM)
         raise KeyboardInterrupt
     checkpoint = load_checkpoint(folder.checkpoint_path(outcome.counters.step, average=config.ema_decay > 0))
     model = checkpoint.build()

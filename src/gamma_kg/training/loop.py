@@ -63,6 +63,7 @@ class Outcome:
     status: str
     counters: Counters
     validations: list[dict[str, Any]] = field(default_factory=list)
+    signals: list[int] = field(default_factory=list)  # those that stopped it
 
 
 class Trainer:
@@ -128,12 +129,12 @@ class Trainer:
         outcome = Outcome("finished", self.count)
         try:
             with stop_signals() as self._stop_signals:
-                if self.validate is not None and self.count.step == 0:
+                if self.validate is not None and state is None:  # a state that was saved at step 0 has been validated
                     self._validate(outcome)
                 while (status := self._status()) is None:
                     self._step(stream)
                     self._after_step(stream, outcome)
-            outcome.status = status
+            outcome.status, outcome.signals = status, self._stop_signals
             if self.validate is not None and status != "stopped" and self._is_unvalidated():
                 self._validate(outcome)
             self._save(stream)

@@ -77,5 +77,10 @@ def _database(spool: Path, memory: int, threads: int) -> Iterator[Callable[[str]
             for name, value in settings.items():
                 connection.execute(f"SET {name} = {value}")
             yield connection.execute
+    except RuntimeError as error:
+        # Ctrl-C while a query runs: DuckDB ends the query, and swallows the interrupt.
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from error
+        raise
     except duckdb.Error as error:
         raise disk_error(spool, error, "can't put the names in order") from error

@@ -113,8 +113,10 @@ class _Build:
         """What an earlier run with the same inputs has done."""
         try:
             found = unsealed(parsed((self._work / PROGRESS).read_bytes()))
-            if found["made_of"] == self._made_of:
-                self._folder.arrays = {name: ArrayFacts(**facts) for name, facts in found["arrays"].items()}
+            arrays = {name: ArrayFacts(**facts) for name, facts in found["arrays"].items()}
+            # Killed after its arrays were moved and before they were the store's, it begins anew.
+            if found["made_of"] == self._made_of and self._folder.has(arrays):
+                self._folder.arrays = arrays
                 self._tell(f"taking up an earlier run ({', '.join(found['done']) or 'nothing finished yet'})")
                 return dict(found)
         except (OSError, ValueError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -153,6 +154,10 @@ class ArrayFolder:
         with self.writer(name, values.dtype if dtype is None else dtype) as array:
             array.append(values)
             self.add(array)
+
+    def has(self, names: Iterable[str]) -> bool:
+        """Whether the files of all these arrays are there."""
+        return all((self.path / f"{name}.bin").is_file() for name in names)
 
     def writer(self, name: str, dtype: Any) -> ArrayWriter:
         return ArrayWriter(self.path, name, dtype)

@@ -54,7 +54,12 @@ def writing(store: Path) -> Iterator[None]:
     if store.exists() and not store.is_dir():
         raise DataError(f"{store}: a file is there; choose another name for the store")
     if store.is_dir() and not (store / HEADER).exists():
-        strangers = [entry.name for entry in store.iterdir() if entry.name not in (BUILDING, LOCK)]
+        is_built = (store / BUILDING).is_dir()  # a generation beside it was not made the store's: its writer was killed
+        strangers = [
+            entry.name
+            for entry in store.iterdir()
+            if entry.name not in (BUILDING, LOCK) and not (is_built and GENERATION.fullmatch(entry.name))
+        ]
         if strangers:
             raise DataError(f"{store}: a folder with other things in it ({strangers[0]}); choose another name")
     with locked(store / LOCK, str(store)):
