@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +13,18 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.parameters import LayerStack, RelationTables
 from gamma_kg.nn.layer import RelationalLayer
+
+
+class GivenRelations(NamedTuple):
+    """What an encoder is told of the relations; nothing where its layers own their relation vectors."""
+
+    state_URD: Tensor | None = None  # for U distinct relations
+    which_B: Tensor | None = None  # the one of them that belongs to each query
+    # What each layer makes of the states, where that is known already; a gradient goes through the states.
+    tables: Sequence[RelationTables] | None = None
+
+
+OWN_RELATIONS = GivenRelations()
 
 
 class Encoder(nn.Module):
@@ -25,27 +38,16 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(RelationalLayer(dim, algebra, num_types, aggregation) for _ in range(num_layers))
 
     def forward(
-        self,
-        edges: EdgeGroups,
-        starts: Starts,
-        boundary_BD: Tensor,
-        relation_URD: Tensor | None = None,
-        which_B: Tensor | None = None,
-        tables: Sequence[RelationTables] | None = None,
+        self, edges: EdgeGroups, starts: Starts, boundary_BD: Tensor, relations: GivenRelations = OWN_RELATIONS
     ) -> Tensor:
-        """The last layer's states, (B, N, D).
-
-        `relation_URD` are relation states for U distinct relations, `which_B` says which of them belongs to each
-        query. Neither is given where the layers own their relation vectors. `tables` are what the layers make of the
-        states, where that is known already; a gradient goes through the states.
-        """
-        if not self._learns(boundary_BD, relation_URD):
+        """The last layer's states, (B, N, D)."""
+        if not self._learns(boundary_BD, relations.state_URD):
             with torch.no_grad():
-                stack = self._stack(relation_URD, which_B, tables)
-                return backend_of(boundary_BD.device).layers(edges, starts, boundary_BD, stack)
+                return backend_of(boundary_BD.device).layers(edges, starts, boundary_BD, self._stack(relations))
         x_BND: Tensor | None = None
         for layer in self._layers():
-            x_BND = layer(edges, x_BND, relation_of_queries(layer, relation_URD, which_B), starts, boundary_BD)
+            own_BRW = relation_of_queries(layer, relations.state_URD, relations.which_B)
+            x_BND = layer(edges, x_BND, own_BRW, starts, boundary_BD)
         return starts.spread(edges.num_nodes, boundary_BD) if x_BND is None else x_BND
 
     def _learns(self, *given: Tensor | None) -> bool:
@@ -55,31 +57,22 @@ class Encoder(nn.Module):
         return any(t is not None and t.requires_grad for t in given) or any(p.requires_grad for p in self.parameters())
 
     def forward_union(
-        self,
-        edges: EdgeGroups,
-        offset_B1: Tensor,
-        starts: Starts,
-        boundary_BD: Tensor,
-        relation_URD: Tensor | None = None,
-        which_B: Tensor | None = None,
-        tables: Sequence[RelationTables] | None = None,
+        self, edges: EdgeGroups, offset_B1: Tensor, starts: Starts, boundary_BD: Tensor, relations: GivenRelations
     ) -> Tensor:
         """The same for B small graphs side by side as one, query b having the nodes offset[b] : offset[b + 1]: (N, D).
 
         No gradients.
         """
-        stack = self._stack(relation_URD, which_B, tables)
-        return backend_of(boundary_BD.device).union_layers(edges, offset_B1, starts, boundary_BD, stack)
+        backend = backend_of(boundary_BD.device)
+        return backend.union_layers(edges, offset_B1, starts, boundary_BD, self._stack(relations))
 
     def tables(self, relation_URD: Tensor | None) -> list[Tensor]:
         """The relation vectors of each layer."""
         return [layer.relation_table(relation_URD) for layer in self._layers()]
 
-    def _stack(
-        self, relation_URD: Tensor | None, which_B: Tensor | None, tables: Sequence[RelationTables] | None
-    ) -> LayerStack:
-        made = self.tables(relation_URD) if tables is None else tables
-        return LayerStack([layer.weights() for layer in self._layers()], made, which_B)
+    def _stack(self, relations: GivenRelations) -> LayerStack:
+        made = self.tables(relations.state_URD) if relations.tables is None else relations.tables
+        return LayerStack([layer.weights() for layer in self._layers()], made, relations.which_B)
 
     def _layers(self) -> list[RelationalLayer]:
         return [layer for layer in self.layers if isinstance(layer, RelationalLayer)]

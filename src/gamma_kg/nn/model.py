@@ -13,11 +13,11 @@ from gamma_kg.graph.relation_pairs import KINDS
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.algebra import ALGEBRAS
-from gamma_kg.kernels.parameters import RelationTables
+from gamma_kg.kernels.parameters import RelationTables, ScoreWeights
 from gamma_kg.kernels.score import part_of_branch
 from gamma_kg.kernels.union import part_of_union, ranges, starts_in
 from gamma_kg.nn.config import GammaConfig
-from gamma_kg.nn.encoder import Encoder, relation_of_queries
+from gamma_kg.nn.encoder import Encoder, GivenRelations, relation_of_queries
 from gamma_kg.nn.fusion import BranchAttention, Score
 
 
@@ -36,22 +36,14 @@ class RelationStates(NamedTuple):
     # What the layers of each branch make of the states: given where it was made before, and for use without gradients.
     tables: Sequence[Sequence[RelationTables]] | None = None
 
-    def of_branch(self, k: int, dim: int) -> BranchRelations:
+    def of_branch(self, k: int, dim: int) -> GivenRelations:
         """What branch k knows of the relations."""
         tables = None if self.tables is None else self.tables[k]
-        return BranchRelations(part_of_branch(self.state_URQ, k, dim), self.which_B, tables)
+        return GivenRelations(part_of_branch(self.state_URQ, k, dim), self.which_B, tables)
 
     def of_query(self, b: int) -> RelationStates:
         """The same for one query alone."""
         return self._replace(which_B=self.which_B[b : b + 1])
-
-
-class BranchRelations(NamedTuple):
-    """The part of relation states that one branch works with."""
-
-    state_URD: Tensor
-    which_B: Tensor
-    tables: Sequence[RelationTables] | None  # of each layer
 
 
 class GammaModel(nn.Module):
@@ -159,10 +151,10 @@ class GammaModel(nn.Module):
             z_KND = [torch.cat([z_1nD[0] for z_1nD in of_branch]) for of_branch in zip(*z_BKnD, strict=True)]
         else:
             z_KND = [
-                branch.forward_union(edges, offset_B1, starts, boundary_BD, *own)
+                branch.forward_union(edges, offset_B1, starts, boundary_BD, own)
                 for branch, own, boundary_BD in self._each_branch(relations, query_BQ)
             ]
-        weights = self.score.weights(None if self.attention is None else self.attention.weights(query_BQ))
+        weights = self._score_weights(query_BQ)
         return Scores(*backend_of(query_BQ.device).union_score(z_KND, offset_B1, query_BQ, weights))
 
     @property
@@ -176,13 +168,13 @@ class GammaModel(nn.Module):
         if self._fuses_early:
             return self._encode_fused(edges, relations, starts, query_BQ)
         return [
-            branch(edges, starts, boundary_BD, *own)
+            branch(edges, starts, boundary_BD, own)
             for branch, own, boundary_BD in self._each_branch(relations, query_BQ)
         ]
 
     def _each_branch(
         self, relations: RelationStates, query_BQ: Tensor
-    ) -> Iterator[tuple[Encoder, BranchRelations, Tensor]]:
+    ) -> Iterator[tuple[Encoder, GivenRelations, Tensor]]:
         """Every branch, what it knows of the relations, and its query vector."""
         dim = self.config.dim
         for k, branch in enumerate(self.branches):
@@ -191,9 +183,13 @@ class GammaModel(nn.Module):
 
     def fuse(self, z_KBCD: Sequence[Tensor], query_BQ: Tensor) -> Scores:
         """Scores and branch weights of candidates whose states are given."""
-        weights = self.score.weights(None if self.attention is None else self.attention.weights(query_BQ))
         dropout = self.config.attention_dropout if self.training else 0.0
+        weights = self._score_weights(query_BQ)
         return Scores(*backend_of(query_BQ.device).score(z_KBCD, query_BQ, weights, dropout))
+
+    def _score_weights(self, query_BQ: Tensor) -> ScoreWeights:
+        """All that fusion and score multiply by."""
+        return self.score.weights(None if self.attention is None else self.attention.weights(query_BQ))
 
     def _encode_fused(
         self, edges: EdgeGroups, relations: RelationStates, starts: Starts, query_BQ: Tensor
