@@ -15,7 +15,7 @@ NATIVE := CMakeLists.txt $(wildcard src/csrc/*)
 
 demo: $(VENV)/.installed
 	$(BIN)/gamma demo
-	@echo 'Or look at it in a browser:  $(BIN)/gamma serve demo'
+	@echo 'Here gamma is $(BIN)/gamma; after ". $(BIN)/activate" it is gamma.'
 
 # Types are checked beside the tests: alone they would leave the other cores idle.
 test: $(VENV)/.installed-dev

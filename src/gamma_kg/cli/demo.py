@@ -54,7 +54,7 @@ def demo() -> None:
         '  gamma predict demo --head Kenya --relation "member of"     complete a fact\n'
         "  gamma predict demo --head Kenya --tail Africa              find a relation\n"
         "  gamma predict facts.tsv --head … --relation …              on a graph of yours\n"
-        "  gamma serve demo                                           pages in a browser, with reasons",
+        "  gamma serve demo                                           in a browser",
         highlight=False,
         markup=False,
     )
