@@ -1,6 +1,7 @@
 """The command line as a user meets it: tables or JSON on stdout, errors in one line on stderr with exit code 2."""
 
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -180,3 +181,12 @@ def test_a_gpu_that_is_not_there_is_one_line_and_exit_code_2(run: Run, facts: Pa
     assert (code, out) == (2, "") and "gamma: device 'cuda' was asked for, but torch finds 0 GPUs here" in err
     answers = [run(*asked, "--json", "--device", device)[:2] for device in ("cpu", "auto")]
     assert answers[0] == answers[1] and answers[0][0] == 0
+
+
+@pytest.mark.parametrize("command", ["predict", "explain", "describe"])
+def test_the_help_that_a_usage_error_advises_is_there(run: Run, command: str) -> None:
+    """`-h` is --head for two of them, so the advice must be another word."""
+    code, _, err = run(command)
+    advised = re.search(r"Try '.*gamma (.+)' for help", err)
+    assert code == 2 and advised is not None
+    assert run(*advised[1].split())[0] == 0

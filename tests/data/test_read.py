@@ -295,7 +295,7 @@ def test_whole_numbers_are_names_too() -> None:
 
 def test_a_csv_that_may_have_a_header_says_what_it_did(tmp_path: Path) -> None:
     report = read_triples(write(tmp_path / "f.csv", "Land,Bezug,Nachbar\nKenya,borders,Uganda\n")).report
-    assert "was read as a triple; if it names the columns, say so" in report.doubts[0]
+    assert "was read as a triple; if it names the columns, say which" in report.doubts[0]
 
 
 def test_header_can_be_forced_either_way(tmp_path: Path) -> None:

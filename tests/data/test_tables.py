@@ -71,11 +71,11 @@ def test_a_wide_table_may_be_a_data_frame(airports: Path, library: str) -> None:
 
 
 def test_a_wide_table_and_a_list_of_edges_are_told_how_they_are_read(airports: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"if each row is one thing, .*\(id_column ident\)"):
+    with pytest.raises(DataError, match=r"if each row is one thing, .*\(--id-column ident\)"):
         read_triples(airports)
     edges = tmp_path / "edges.txt"
     edges.write_text("Ada Bob\nBob Cleo\n")
-    with pytest.raises(DataError, match=r"edge_relation linked"):
+    with pytest.raises(DataError, match=r"--edge-relation linked"):
         read_triples(edges)
     assert named(read_triples(edges, edge_relation="knows")) == [("Ada", "knows", "Bob"), ("Bob", "knows", "Cleo")]
 
@@ -122,7 +122,7 @@ def test_edges_come_from_named_columns_and_parquet(tmp_path: Path) -> None:
 
 def test_two_columns_without_a_relation_say_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "e.tsv").write_text("a\tb\n")
-    with pytest.raises(DataError, match=r"found 2; if each line is an edge, name their relation \(edge_relation"):
+    with pytest.raises(DataError, match=r"found 2; if each line is an edge, name their relation \(--edge-relation"):
         read_triples(tmp_path / "e.tsv")
 
 

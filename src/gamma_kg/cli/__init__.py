@@ -49,8 +49,8 @@ app = typer.Typer(
     help="Ranked missing facts on any knowledge graph, without training.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    # `predict` and `explain` keep -h for --head; click leaves it to them.
-    context_settings={"help_option_names": ["-h", "--help"]},
+    # `predict` and `explain` keep -h for --head, click leaves it to them; so what click advises is the first, --help.
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 

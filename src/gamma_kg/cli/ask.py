@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gamma_kg.cli.fitting import fit
-from gamma_kg.cli.predict import DeviceOption, LocalOption, MemoryOption, RulesOption
+from gamma_kg.cli.options import DeviceOption, LocalOption, MemoryOption, RulesOption
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.cli.saying import say
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gamma_kg.cli.fitting import fit
-from gamma_kg.cli.predict import (
+from gamma_kg.cli.options import (
     DeviceOption,
     LocalOption,
     MemoryOption,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gamma_kg.cli.predict import ModelOption
+from gamma_kg.cli.options import ModelOption
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 
 if TYPE_CHECKING:

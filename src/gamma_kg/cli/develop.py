@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gamma_kg.cli.predict import DeviceOption
+from gamma_kg.cli.options import DeviceOption
 
 
 def develop(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gamma_kg.cli.predict import DeviceOption, MemoryOption, ModelOption
+from gamma_kg.cli.options import DeviceOption, MemoryOption, ModelOption
 
 if TYPE_CHECKING:
     from gamma_kg.data.benchmark import Benchmark

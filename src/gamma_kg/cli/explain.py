@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gamma_kg.cli.predict import DeviceOption, LocalOption, MemoryOption, OwnModelOption, RulesOption
+from gamma_kg.cli.options import DeviceOption, LocalOption, MemoryOption, OwnModelOption, RulesOption
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.cli.saying import say
 from gamma_kg.errors import DataError, did_you_mean

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gamma_kg.cli.predict import MemoryOption
+from gamma_kg.cli.options import MemoryOption
 from gamma_kg.cli.reading import Reading, reads_graph
 from gamma_kg.cli.saying import say
 

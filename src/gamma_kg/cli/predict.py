@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gamma_kg.cli.fitting import fit
+from gamma_kg.cli.options import (
+    DeviceOption,
+    LocalOption,
+    MemoryOption,
+    ModelOption,
+    RayOption,
+    RulesOption,
+    WorkersOption,
+)
 from gamma_kg.cli.progress_bar import progress_bar
 from gamma_kg.cli.reading import GraphArgument, Reading, reads_graph
 from gamma_kg.cli.saying import say
@@ -19,35 +28,6 @@ from gamma_kg.io.shown import shown
 if TYPE_CHECKING:
     from gamma_kg import Prediction
     from gamma_kg.predicting.prediction import Query
-
-ModelOption = Annotated[
-    str | None,
-    typer.Option("--model", "-m", help="A checkpoint, `untrained`, `ppr` or `frequency`; else the bundled weights."),
-]
-# Where a baseline can't take part.
-OwnModelOption = Annotated[
-    str | None, typer.Option("--model", "-m", help="A checkpoint or `untrained`; else the bundled weights.")
-]
-MemoryOption = Annotated[
-    str | None, typer.Option(help="Memory to use, such as 2GB; a quarter of what is free if left out.")
-]
-RulesOption = Annotated[
-    bool,
-    typer.Option("--rules/--no-rules", help="Leave out what contradicts the patterns of the graph's own facts."),
-]
-DeviceOption = Annotated[
-    str, typer.Option("--device", help="What computes: cpu, cuda (a GPU), or auto (a GPU where there is one).")
-]
-RayOption = Annotated[
-    str | None, typer.Option("--ray", help="Work on Ray: `local`, or the address of a cluster that runs.")
-]
-WorkersOption = Annotated[int | None, typer.Option(min=1, help="How many Ray workers; one a core if left out.")]
-LocalOption = Annotated[
-    str,
-    typer.Option(
-        "--local", help="Answer from the neighbourhood of the source: auto (on large graphs), off, or its triples."
-    ),
-]
 
 
 @reads_graph
@@ -153,7 +133,7 @@ def predict(
 
 
 def print_predictions(predictions: list[Prediction], title: str) -> None:
-    """A table for people: rank, answer, how probable, which branch counted."""
+    """A table for people: rank, answer, how probable, which branch counted most."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -166,13 +146,14 @@ def print_predictions(predictions: list[Prediction], title: str) -> None:
     table.add_column("score", justify="right")
     branches = list(predictions[0].branch_weights) if predictions else []
     if len(branches) > 1:
-        table.add_column("branch", max_width=18)
+        table.add_column("branch")
     if any(p.known for p in predictions):
         table.add_column("known")
     for rank, p in enumerate(predictions, 1):
         cells = [str(rank), escape(shown(p.name)), f"{p.probability:.1%}", f"{p.score:.2f}"]
         if len(branches) > 1:
-            cells.append(", ".join(f"{name} {weight:.0%}" for name, weight in p.branch_weights.items()))
+            name, weight = max(p.branch_weights.items(), key=lambda branch: branch[1])
+            cells.append(f"{name} {weight:.0%}")
         if any(q.known for q in predictions):
             cells.append("yes" if p.known else "")
         table.add_row(*cells)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gamma_kg.cli.predict import DeviceOption
+from gamma_kg.cli.options import DeviceOption
 from gamma_kg.cli.pretrain import DataDir
 
 

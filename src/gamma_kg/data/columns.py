@@ -13,7 +13,7 @@ HEADER_NAMES = {
     "head": "head h subject subj s source src from head_entity head_id head_name entity1 e1 node1 subject_id x".split(),
     "relation": (
         "relation rel r predicate pred p property relation_name relation_type relation_id relationship edge edge_type "
-        "predicate_id link verb type label"
+        "predicate_id link verb type kind label"
     ).split(),
     "tail": (
         "tail t object obj o target dst destination to tail_entity tail_id tail_name entity2 e2 node2 object_id y"
@@ -45,7 +45,7 @@ def refuse_twins(cells: Sequence[str], positions: Sequence[int], where: str) -> 
         if names.count(names[position]) > 1:
             raise DataError(
                 f"{where}: {names.count(names[position])} columns are named {cells[position].strip()!r}; choose by "
-                "position, counted from 0 (columns 0,1,2)"
+                "position, counted from 0 (--columns 0,1,2)"
             )
 
 
@@ -93,8 +93,8 @@ def of_frame(cells: Sequence[str], columns: Sequence[str | int] | None, where: s
 
 def unclear(count: int, first: str | None = None) -> str:
     """The text for a table whose columns can't be told apart; `first` is a column that may name what a row is about."""
-    wide = f"; if each row is one thing, say which column names it (id_column {first})" if first else ""
+    wide = f"; if each row is one thing, say which column names it (--id-column {first})" if first else ""
     return (
         f"expected 3 columns (head, relation, tail), found {count}; "
-        f"say which ones they are (columns subject,predicate,object or 0,1,2){wide}"
+        f"say which ones they are (--columns subject,predicate,object or --columns 0,1,2){wide}"
     )

@@ -93,7 +93,7 @@ def _of_one_format(folder: Path, files: list[Path], options: ReadOptions) -> lis
     counted = ", ".join(f"{len(found)} {kind} ({_listed(folder, found)})" for kind, found in kinds.items())
     raise DataError(
         f"{folder}: a folder is read as one graph, but this one has files of several kinds: {counted}; "
-        f"name the file, or the format (format {next(iter(kinds))})"
+        f"name the file, or the format (--format {next(iter(kinds))})"
     )
 
 

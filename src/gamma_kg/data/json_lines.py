@@ -65,7 +65,7 @@ def _roles(row: dict[str, Any] | list[Any], where: str, tally: Tally) -> Roles:
     if positions is None:
         raise DataError(
             f"{where}: can't tell which of the keys {', '.join(keys) or '(none)'} are head, relation and tail; "
-            "name them (columns subject,predicate,object)"
+            "name them (--columns subject,predicate,object)"
         )
     return keys[positions[0]], keys[positions[1]], keys[positions[2]]
 

@@ -66,13 +66,16 @@ def find_layout(opened: Input, kind: str, first: tuple[int, bytes], tally: Tally
         elif len(cells) < 3:
             words = Layout(separator, is_quoted, 3, (0, 1, 2), False).wanted
             has_edges = len(cells) == 2 or (kind == "txt" and len(text.split()) == 2)
-            hint = "; if each line is an edge, name their relation (edge_relation linked, or --edge-relation linked)"
+            hint = "; if each line is an edge, name their relation (--edge-relation linked)"
             edges = hint if has_edges else ""
             raise DataError(f"{where}: expected {words}, found {len(cells)}{edges}")
         else:
             raise DataError(f"{where}: {unclear(len(cells), cells[0])}")
     if not has_header and kind == "csv":
-        tally.doubts.append(f"{where} was read as a triple; if it names the columns, say so (columns a,b,c)")
+        tally.doubts.append(
+            f"{where} was read as a triple; if it names the columns, say which of them hold head, relation, tail "
+            f"(--columns {','.join(cells)})"
+        )
     return Layout(separator, is_quoted, len(cells), positions, has_header)
 
 

@@ -75,7 +75,7 @@ def add_columns(
     if left_out:
         shown = ", ".join(left_out[:8]) + (f" and {len(left_out) - 8} more" if len(left_out) > 8 else "")
         tally.notes.append(
-            f"{where}: columns that link nothing were left out ({shown}); name the ones you want (columns a,b,c)"
+            f"{where}: columns that link nothing were left out ({shown}); name the ones you want (--columns a,b,c)"
         )
 
 
