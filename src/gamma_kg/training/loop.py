@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gamma_kg.errors import ConfigError
 from gamma_kg.graph.sampling import RuleWorlds, TrainingGraph
 from gamma_kg.kernels.native import retain_freed_memory
 from gamma_kg.machine.device import choose_device
@@ -26,6 +25,7 @@ from gamma_kg.training.batch import Batch
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.draws import BatchStream, Cursor, GraphDrawer
 from gamma_kg.training.errors import TrainingError
+from gamma_kg.training.freezing import freeze
 from gamma_kg.training.objective import Teacher, batch_loss
 from gamma_kg.training.optimizer import adamw
 from gamma_kg.training.run_folder import RunFolder
@@ -87,7 +87,7 @@ class Trainer:
         self.device = choose_device(config.device)
         torch.manual_seed(config.seed)
         self.model = (model or GammaModel(config.gamma_config)).to(self.device).train()
-        _freeze(self.model, config.frozen)
+        freeze(self.model, config.frozen)
         for teacher in teachers:
             teacher.model.to(self.device).eval().requires_grad_(False)
         self.teachers = teachers
@@ -371,20 +371,6 @@ class Trainer:
             start=self.cursor,
             batches_done=self.count.batches,
         )
-
-
-def _freeze(model: GammaModel, parts: Sequence[str]) -> None:
-    """Parameters whose names begin with one of `parts` keep their values."""
-    names = dict(model.named_parameters())
-    for part in parts:
-        chosen = [name for name in names if f"{name}.".startswith(f"{part}.")]
-        if not chosen:
-            known = ", ".join(dict.fromkeys(name.partition(".")[0] for name in names))
-            raise ConfigError(f"frozen: this model has no part {part!r}; its parts: {known}, or deeper, as branches.0")
-        for name in chosen:
-            names[name].requires_grad_(False)
-    if not any(p.requires_grad for p in names.values()):
-        raise ConfigError(f"frozen: nothing is left to train ({', '.join(parts)})")
 
 
 def _mixed_seed(seed: int, process: int, batch: int) -> int:
