@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gamma_kg.data.benchmark import load_benchmark
-from gamma_kg.evaluation.benchmark import EvaluationOptions, evaluate_benchmark
+from gamma_kg.evaluation.benchmark import evaluate_benchmark
+from gamma_kg.evaluation.options import EvaluationOptions
 from gamma_kg.evaluation.store import read_result
 from gamma_kg.predicting.models import NamedModel, resolve_model
 from gamma_kg.predicting.switch import budget_of, triples_for

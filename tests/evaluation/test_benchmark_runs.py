@@ -14,8 +14,9 @@ import torch
 from gamma_kg.data.benchmark import load_benchmark
 from gamma_kg.errors import ConfigError, DataError, NonFiniteScoreError
 from gamma_kg.evaluation import plan
-from gamma_kg.evaluation.benchmark import EvaluationOptions, evaluate_benchmark
+from gamma_kg.evaluation.benchmark import evaluate_benchmark
 from gamma_kg.evaluation.evaluate import rank_split
+from gamma_kg.evaluation.options import EvaluationOptions
 from gamma_kg.evaluation.plan import QueryPlan
 from gamma_kg.evaluation.ranking import RivalCounts
 from gamma_kg.evaluation.store import Partial, ResultStore, read_result

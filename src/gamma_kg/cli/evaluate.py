@@ -79,7 +79,8 @@ def evaluate(
     MRR and Hits count a tie against the model, as the published tables do; "fair" shares it. Under torchrun the
     queries are dealt out to the processes.
     """
-    from gamma_kg.evaluation.benchmark import EvaluationOptions, evaluate_benchmark
+    from gamma_kg.evaluation.benchmark import evaluate_benchmark
+    from gamma_kg.evaluation.options import EvaluationOptions
     from gamma_kg.evaluation.store import plain
     from gamma_kg.machine.processes import join_processes
     from gamma_kg.predicting.models import resolve_model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,78 +12,23 @@ import numpy as np
 
 from gamma_kg.data.benchmark import Benchmark, Split
 from gamma_kg.data.leakage import leakage_of
-from gamma_kg.errors import ConfigError, NonFiniteScoreError, did_you_mean
+from gamma_kg.errors import NonFiniteScoreError
 from gamma_kg.evaluation.evaluate import SplitRanker
 from gamma_kg.evaluation.metrics import adjusted_mean_rank_index, rank_metrics
+from gamma_kg.evaluation.options import EvaluationOptions, Plan
 from gamma_kg.evaluation.plan import QueryBatch, QueryPlan
 from gamma_kg.evaluation.ranking import UNRANKED, RivalCounts
 from gamma_kg.evaluation.relations import HeadBatch, RelationPlan, RelationRanker
 from gamma_kg.evaluation.store import FORMAT, Partial, ResultStore, result_key
-from gamma_kg.evaluation.strata import STRATIFIERS, stratify
+from gamma_kg.evaluation.strata import stratify
 from gamma_kg.machine.memory import peak_memory_mb
 from gamma_kg.machine.processes import Processes
-from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.background import FAR
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.predicting.models import NamedModel
-from gamma_kg.predicting.switch import Local, rules, triples_for
+from gamma_kg.predicting.switch import triples_for, what_auto_means
 
-TASKS = ("both", "tail", "ultra", "relation")
-
-Plan = QueryPlan | RelationPlan
 Batch = TypeVar("Batch", QueryBatch, HeadBatch)
-
-
-@dataclass(frozen=True)
-class EvaluationOptions:
-    """What is evaluated. `task`: both directions, tails or relations; or tails where ULTRA's README has them.
-
-    `published_filter` filters validation by test triples too, as the published code does: for comparison only.
-    """
-
-    split: str = "test"
-    task: str = "both"
-    limit: int | None = None
-    seed: int = 0
-    memory: str | int | None = None
-    by: Sequence[str] = ()
-    published_filter: bool = False
-    rules: bool = False
-    """Rank last what contradicts the graph's own patterns, as `predict` leaves it out; the published tables do not."""
-    local: Local = "off"  # published figures are of whole graphs
-
-    def __post_init__(self) -> None:
-        if self.split not in ("valid", "test"):
-            raise ConfigError(f"split must be valid or test, got {self.split!r}")
-        if self.task not in TASKS:
-            raise ConfigError(f"no task {self.task!r}{did_you_mean(self.task, TASKS)}; tasks: {', '.join(TASKS)}")
-        if self.limit is not None and self.limit < 1:
-            raise ConfigError(f"limit must be at least 1, got {self.limit}")
-        triples_for(0, 0, self.local)  # refuses what it can't mean
-        for name in self.by:
-            if name not in STRATIFIERS:
-                hint = did_you_mean(name, STRATIFIERS)
-                raise ConfigError(f"can't split results by {name!r}{hint}; by: {', '.join(STRATIFIERS)}")
-        if self.by and self.task == "relation":
-            raise ConfigError("results of --task relation can't be split --by: strata are of entity queries")
-        if self.rules and self.task == "relation":
-            raise ConfigError("--rules and --task relation do not go together: rules here are of entity queries")
-
-    @property
-    def how(self) -> AnswerOptions:
-        return AnswerOptions(rules=self.rules, memory=self.memory, local=self.local)
-
-    def task_on(self, benchmark: Benchmark) -> str:
-        """both, tail or relation."""
-        if self.task != "ultra":
-            return self.task
-        return benchmark.entry.ultra_task if benchmark.entry is not None else "both"
-
-    def plan(self, benchmark: Benchmark, split: Split) -> Plan:
-        task = self.task_on(benchmark)
-        if task == "relation":
-            return RelationPlan.build(split, limit=self.limit, seed=self.seed)
-        return QueryPlan.build(split, tails_only=task == "tail", limit=self.limit, seed=self.seed)
 
 
 class Progress:
@@ -119,7 +64,7 @@ def evaluate_benchmark(
         limit=[options.limit, options.seed] if options.limit else None,
         **({"rules": True} if options.rules else {}),
         # What comes from whole graphs keeps the key that it always had.
-        **({} if options.local == "off" else {"local": [str(options.local), rules(), FAR]}),
+        **({} if options.local == "off" else {"local": [str(options.local), what_auto_means(), FAR]}),
     )
     store = ResultStore(out) if out is not None else None
     # Relations and entities of the same graph, with and without rules, local and whole, may be in the same folder.

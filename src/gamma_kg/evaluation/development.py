@@ -20,7 +20,8 @@ import numpy as np
 from gamma_kg.data.benchmark import Benchmark, file_sha256, load_benchmark, own_benchmark
 from gamma_kg.data.read import read_triples
 from gamma_kg.errors import ConfigError, DataError
-from gamma_kg.evaluation.benchmark import EvaluationOptions, evaluate_benchmark
+from gamma_kg.evaluation.benchmark import evaluate_benchmark
+from gamma_kg.evaluation.options import EvaluationOptions
 from gamma_kg.evaluation.reversal import reversal_rate
 from gamma_kg.io.atomic import write_text
 from gamma_kg.io.sealed import read_object, seal

@@ -51,8 +51,8 @@ def budget_of(num_entities: int, num_triples: int) -> int:
     return min(max(wanted, LEAST_TRIPLES), MOST_TRIPLES)
 
 
-def rules() -> list[int]:
-    """All that decides what "auto" means: results of other rules are not the same."""
+def what_auto_means() -> list[int]:
+    """All that decides it: results of another meaning are not the same."""
     return [TRIPLES_PER_SQUARE, LEAST_TRIPLES, MOST_TRIPLES, CHEAP_WORK, ENTITY_WORK]
 
 
