@@ -47,6 +47,15 @@ def test_a_batch_is_small_enough_for_its_states_to_stay_in_cache(
     assert max(sizes) == 5 and sum(sizes) == len(source)
 
 
+def test_a_model_in_training_answers_without_dropout_and_goes_on_training(family: KnowledgeGraph) -> None:
+    gamma = Gamma.from_config(GammaConfig(dim=8, num_layers=2, attention_dim=8, attention_dropout=0.5))
+    source, relation = queries(family)
+    expected = gamma.scores(family, source, relation)
+    gamma.model.train()
+    assert torch.equal(gamma.scores(family, source, relation), expected)
+    assert gamma.model.training and gamma.model.score.training
+
+
 def test_scores_come_in_the_order_of_the_queries(family: KnowledgeGraph, small_gamma: Gamma) -> None:
     source, relation = queries(family)
     scores = small_gamma.scores(family, source, relation)

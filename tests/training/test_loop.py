@@ -175,6 +175,15 @@ def test_the_average_lies_between_start_and_end(start: Start, tiny_config: Train
     assert 0 < (trainer.average.score.out.weight - first).norm() < moved
 
 
+def test_the_average_forgets_the_start_within_a_few_steps(start: Start, tiny_config: TrainConfig) -> None:
+    """With a decay of .999 from the first step on it would remember the random start for a thousand."""
+    trainer = start(tiny_config.with_options(steps=4, ema_decay=0.999))
+    first = trainer.model.score.out.weight.clone()
+    trainer.run()
+    moved = (trainer.model.score.out.weight - first).norm()
+    assert (trainer.average.score.out.weight - first).norm() > 0.5 * moved
+
+
 def test_without_average_only_the_raw_weights_are_saved(start: Start, tiny_config: TrainConfig) -> None:
     trainer = start(tiny_config.with_options(ema_decay=0))
     trainer.run()
