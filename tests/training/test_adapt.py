@@ -17,6 +17,7 @@ from gamma_kg.training import adapt as module
 from gamma_kg.training.adapt import adapt, adapt_config, hide_twice
 from gamma_kg.training.config import TrainConfig
 from gamma_kg.training.judgement import Verdict
+from gamma_kg.training.watchers import train_line
 
 SMALL = GammaConfig(dim=8, num_layers=3, attention_dim=8, relation_graph="pairs")
 
@@ -156,3 +157,11 @@ def test_where_no_look_found_better_weights_the_last_ones_are_judged(
     gamma = Gamma.from_config(SMALL)
     done = adapt(gamma, kg, folder=tmp_path / "run", config=config)
     assert done.verdict.is_better and done.gamma is not gamma
+
+
+def test_the_first_line_of_a_run_says_how_long_it_has_to_go() -> None:
+    """Nothing has happened since it, so it goes by the whole run so far; later lines by what came since."""
+    first = {"step": 1, "loss": 1.0, "seconds": 15.0, "samples": 16, "waited": 0.0, "progress": 0.25}
+    assert "25.0% done, 0:45 to go" in train_line(first, first)
+    second = {**first, "step": 11, "seconds": 20.0, "progress": 0.5}
+    assert "2.00 steps/s" in train_line(second, first) and "50.0% done, 0:10 to go" in train_line(second, first)
