@@ -32,7 +32,7 @@ from gamma_kg.io.journal import Journal, read_records
 from gamma_kg.machine.memory import budget
 from gamma_kg.predicting.background import BackgroundCache
 from gamma_kg.predicting.relation_cache import RelationCache, relation_states
-from gamma_kg.predicting.switch import local_triples
+from gamma_kg.predicting.switch import local_triples, neighbourhood_sizes
 from gamma_kg.rules import rules_of
 
 SIZES = (1, 5)
@@ -129,7 +129,7 @@ def _asked(gamma: Gamma, kg: KnowledgeGraph, fact: Triple) -> Asked:
     near = None
     if triples is not None:
         background = BACKGROUNDS.of(gamma.model, kg, fact[1], STATES, memory)
-        near = Neighbourhood(triples, background)
+        near = Neighbourhood(neighbourhood_sizes(kg, triples), background)
     return Asked(gamma.model, kg, fact, states, (), near, rules_of(kg).without(*fact[:2]))
 
 

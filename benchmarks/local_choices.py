@@ -6,9 +6,10 @@ Mean reciprocal rank (ties shared) of the same queries from the whole graph and 
 thing each from those of `local`: the rule of their size (by the square of density, by density, one for all) and that
 size halved and more; the chance of the walk to go back; frequent answers of the relation as further starts of the
 walk (a fifth of its weight), in the same room or with a quarter more; what is taken off the scores outside and, for the
-share of its edges that an entity has lost, inside; the mean of two sizes; and scores outside from a sample of the
-graph. What is done stays in --out, a file for each set, so that a long run can be cut into pieces; without sets the
-table of all that is there is printed.
+share of its edges that an entity has lost, inside; the mean of two sizes, and that of a neighbourhood and a near one
+of a quarter, which `local` takes in sparse graphs; and scores outside from a sample of the graph. What is done stays
+in --out, a file for each set, so that a long run can be cut into pieces; without sets the table of all that is there is
+printed.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from gamma_kg.graph.neighbourhoods import RESTART
 from gamma_kg.graph.starts import Starts
 from gamma_kg.io.atomic import write_text
 from gamma_kg.kernels.growth import grow
+from gamma_kg.nn.local_answers import WIDE_SHARE
 from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers, sampled_background
 from gamma_kg.predicting.local import score_neighbourhoods
 from gamma_kg.predicting.relation_cache import RelationCache, relation_states
@@ -80,12 +82,14 @@ class Choice(NamedTuple):
 
 
 AS_IT_IS, HALF, MEAN, WHOLE = "as it is", "half the size", "mean of half and as it is", "whole graph"
+QUARTER, NEAR = "a quarter", "with a near one"
 CHOICES = {
     AS_IT_IS: Choice(),
     "400 triples per degree": Choice(Rule(400, 1)),
     "8,000 triples": Choice(Rule(8_000, 0)),
     "22,000 triples": Choice(Rule(22_000, 0)),
     HALF: Choice(Rule(size=0.5)),
+    QUARTER: Choice(Rule(size=0.25)),
     "1.5 × the size": Choice(Rule(size=1.5)),
     "restart .05": Choice(restart=0.05),
     "restart .4": Choice(restart=0.4),
@@ -170,6 +174,8 @@ def measure(
             rows[which] = (outside[choice.sample] - choice.far).index_copy(0, entity, score - choice.lost * lost)
         if AS_IT_IS in rows and HALF in rows:
             rows[MEAN] = (rows[AS_IT_IS] + rows[HALF]) / 2
+        if AS_IT_IS in rows and QUARTER in rows:
+            rows[NEAR] = WIDE_SHARE * rows[AS_IT_IS] + (1 - WIDE_SHARE) * rows[QUARTER]
         for which, score_N in rows.items():
             found[which].append(reciprocal_rank(score_N, answer, known))
     return found
@@ -200,7 +206,7 @@ def reciprocal_rank(score_N: Tensor, answer: int, without: Tensor) -> float:
 def show(out: Path) -> None:
     """The table of all sets: the whole graph's figure, and how far each choice is from it, with its standard error."""
     sets = {path.stem: json.loads(path.read_text()) for path in sorted(out.glob("*.json"))}
-    names = [name for name in [*CHOICES, MEAN] if any(name in ranks for ranks in sets.values())]
+    names = [name for name in [*CHOICES, MEAN, NEAR] if any(name in ranks for ranks in sets.values())]
     print(f"| | queries | {WHOLE} | {' | '.join(names)} |\n|---|---|---{'|---' * len(names)}|")
     means = defaultdict(list)
     for set_, ranks in sets.items():

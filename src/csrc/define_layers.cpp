@@ -83,7 +83,7 @@ int64_t few_queries(int64_t bytes, int64_t queries, int threads) {
 template <class T>
 void layers(const Graph& graph, int algebra, Array<const T> x, Ids which, Ids start_offset, Ids start_node,
             Array<const T> start_weight, Array<const T> boundary, std::vector<LayerArrays<T>> arrays, std::vector<double> eps,
-            std::vector<Array<T>> results, std::vector<Array<T>> saved, int threads) {
+            std::vector<Array<T>> results, std::vector<Array<T>> saved, bool through_nodes, int threads) {
     want(boundary, "boundary", {-1, -1});
     const int64_t queries = int64_t(boundary.shape(0)), channels = int64_t(boundary.shape(1)), nodes = graph.num_nodes;
     if (x.is_valid()) want(x, "states", {queries, nodes, channels});
@@ -103,7 +103,7 @@ void layers(const Graph& graph, int algebra, Array<const T> x, Ids which, Ids st
     const int64_t few = saved.empty() ? few_queries(2 * stride * int64_t(sizeof(T)), queries, threads) : queries;
     std::unique_ptr<T[]> pieces(new T[2 * few * parts * channels]);
     std::vector<Cut> cuts(parts + 1);
-    cut_evenly(graph, layer_node_cost(channels), parts, cuts.data());
+    cut_evenly(graph, layer_node_cost(channels), parts, cuts.data(), through_nodes);
     // All layers for a few queries, whose states stay in cache, then the next few: between the layers they take the place of those
     // before them.
     for (int64_t first = 0; first < queries; first += few) {
@@ -234,7 +234,7 @@ void define(nb::module_& module) {
     const auto exact = nb::arg().noconvert();
     const auto maybe = nb::arg().none().noconvert();
     module.def("layers", &layers<T>, nb::arg(), nb::arg(), maybe, maybe, exact, exact, maybe, exact, exact, nb::arg(), exact,
-               exact, nb::arg());
+               exact, nb::arg(), nb::arg());
     module.def("neighbourhoods", &neighbourhoods<T>, nb::arg(), nb::arg(), exact, maybe, exact, exact, maybe, exact, exact,
                nb::arg(), exact, nb::arg());
     module.def("update_backward", &update_backward<T>, exact, exact, exact, exact, exact, exact, exact, exact, exact, exact,

@@ -1,6 +1,7 @@
 #include "graph.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 namespace gamma_kg {
@@ -42,8 +43,9 @@ Cut cut_at(const Graph& graph, int64_t node_cost, int64_t wanted, int64_t share)
 
 int64_t layer_node_cost(int64_t channels) { return kNodeCost + channels * 4 / 3; }
 
-void cut_evenly(const Graph& graph, int64_t node_cost, int64_t parts, Cut* cuts) {
-    int64_t total = work(graph, graph.num_nodes, node_cost), share = std::max<int64_t>(total / parts, 1);
+void cut_evenly(const Graph& graph, int64_t node_cost, int64_t parts, Cut* cuts, bool through_nodes) {
+    const int64_t total = work(graph, graph.num_nodes, node_cost);
+    const int64_t share = through_nodes ? std::max<int64_t>(total / parts, 1) : std::numeric_limits<int64_t>::max();
     cuts[0] = {0, 0, 0};
     for (int64_t part = 1; part < parts; ++part) {
         cuts[part] = cut_at(graph, node_cost, total / parts * part + total % parts * part / parts, share);

@@ -31,8 +31,8 @@ struct Cut {
 constexpr int64_t kNodeCost = 4;
 int64_t layer_node_cost(int64_t channels);
 
-// The cuts 0 .. parts of the graph; the array must hold parts + 1.
-void cut_evenly(const Graph& graph, int64_t node_cost, int64_t parts, Cut* cuts);
+// The cuts 0 .. parts of the graph; the array must hold parts + 1. They may go through nodes, unless told otherwise.
+void cut_evenly(const Graph& graph, int64_t node_cost, int64_t parts, Cut* cuts, bool through_nodes = true);
 
 // The same graph with its nodes numbered anew, in the order in which its edges are read fastest; arrays to be written.
 struct Renumbered {

@@ -34,7 +34,7 @@ def asked_on(gamma: Gamma, kg: KnowledgeGraph, fact: tuple[int, int, int], near:
 
 def weighted_score(gamma: Gamma, kg: KnowledgeGraph, asked: Asked, weight_TE: torch.Tensor) -> torch.Tensor:
     """The score with a weight on every message of every layer, written down as docs/model.md §3 has it."""
-    model, edges = gamma.model, asked.edges
+    model, edges = gamma.model, asked.grounds[0].edges
     source, relation, answer = asked.fact
     query_BQ = asked.relations.state_URQ[asked.relations.which_B, torch.tensor([relation])]
     node, type_, neighbour = edges.slice(0, edges.num_edges)
@@ -62,8 +62,8 @@ def test_edge_gradients_are_those_of_weights_on_messages(
     gamma.model.double()
     fact = family.entity_id("Ann"), family.relation_id("mother of"), family.entity_id("Finn")
     asked = asked_on(gamma, family, fact)
-    found_TE = edge_gradients(gamma.model, asked.edges, asked.relations, *fact)
-    weight_TE = torch.ones(3, asked.edges.num_edges, dtype=torch.float64, requires_grad=True)
+    found_TE = edge_gradients(gamma.model, asked.grounds[0].edges, asked.relations, *fact)
+    weight_TE = torch.ones(3, asked.grounds[0].edges.num_edges, dtype=torch.float64, requires_grad=True)
     score = weighted_score(gamma, family, asked, weight_TE)
     assert float(score.detach()) == pytest.approx(asked.standing.score, abs=1e-9)
     (expected_TE,) = torch.autograd.grad(score, weight_TE)

@@ -51,7 +51,7 @@ def test_a_step_from_a_set_sees_more_of_a_graph_than_one_from_an_entity(
         return projector.local, projector.local_from_sets
 
     assert budgets() == (None, None)
-    monkeypatch.setattr(switch, "CHEAP_WORK", work - 1)
+    monkeypatch.setattr(predicted, "CHEAP", work - 1)
     monkeypatch.setattr(predicted, "CHEAP_FROM_SETS", work)
     assert budgets() == (switch.LEAST_TRIPLES, None)
     monkeypatch.setattr(predicted, "CHEAP_FROM_SETS", work - 1)

@@ -8,6 +8,7 @@ from gamma_kg.complete import complete
 from gamma_kg.errors import NonFiniteScoreError
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.growth import grow
+from gamma_kg.nn.local_answers import Background, LocalAnswers, Seen
 from gamma_kg.predicting import background as background_file
 from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers, make_background, sampled_background
@@ -16,7 +17,7 @@ from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.prediction import Query
 from gamma_kg.predicting.query_files import answer_queries
 from gamma_kg.predicting.relation_cache import RelationCache, relation_states
-from gamma_kg.predicting.switch import CHEAP_WORK, basis, local_triples, triples_for
+from gamma_kg.predicting.switch import basis, local_triples, near_triples, triples_for
 
 
 def test_a_neighbourhood_that_holds_all_facts_gives_the_scores_of_the_whole_graph(
@@ -42,6 +43,38 @@ def test_entities_outside_are_scored_by_the_relation_without_a_source(town: Know
     outside[grow(town.edges, torch.tensor([7]), 20).entity_N] = False
     assert 40 < int(outside.sum()) < 70
     torch.testing.assert_close(near[outside], expected[outside], rtol=0, atol=1e-5)
+
+
+def test_a_score_is_the_mean_of_a_wide_neighbourhood_which_counts_twice_and_a_near_one(
+    town: KnowledgeGraph, small_gamma: Gamma
+) -> None:
+    source, relation = torch.tensor([7]), torch.tensor([4])
+    model, cache = small_gamma.model, RelationCache()
+    relations = relation_states(model, town, relation, cache, 1 << 30)
+    background = make_background(model, town, 4, cache, 1 << 30).score_M
+    rows = []
+    for triples in (60, 15):
+        hood = grow(town.edges, source, triples)
+        with torch.no_grad():
+            own = model.score_entities(hood.edges, relations, Starts.single(torch.tensor([0])), relation).score_BC[0]
+        rows.append(background.index_copy(0, hood.entity_N, own))
+    wide, near = rows
+    found = small_gamma.scores(town, source, relation, local=60)[0]
+    torch.testing.assert_close(found, (2 * wide + near) / 3, rtol=0, atol=1e-5)
+    assert float((found - wide).abs().max()) > 0.01
+
+
+def test_an_entity_that_only_the_near_neighbourhood_has_is_still_found() -> None:
+    background = Background(6, None, torch.arange(6.0), None)
+    wide = Seen(torch.tensor([4, 1]), torch.tensor([10.0, 20.0]), torch.tensor([[0.9, 0.1], [0.8, 0.2]]))
+    near = Seen(torch.tensor([1, 5]), torch.tensor([50.0, 8.0]), torch.tensor([[0.7, 0.3], [0.6, 0.4]]))
+    assert torch.equal(LocalAnswers.of(8, wide, None, background).dense(), torch.tensor([0, 20.0, 2, 3, 10, 5]))
+    answers = LocalAnswers.of(8, wide, near, background)
+    expected = torch.tensor([0, (2 * 20 + 50) / 3, 2, 3, (2 * 10 + 4) / 3, (2 * 5 + 8) / 3])
+    torch.testing.assert_close(answers.dense(), expected)
+    weights = answers.weights(torch.tensor([1, 5]))
+    assert weights is None  # the background has none here
+    assert answers.rank(5, torch.tensor([4])) == 2
 
 
 def test_a_local_answer_knows_nothing_of_facts_far_away(small_gamma: Gamma) -> None:
@@ -90,10 +123,14 @@ def test_predictions_say_what_they_were_computed_on(town: KnowledgeGraph, small_
 
 
 def test_auto_goes_by_the_counts_of_the_graph() -> None:
-    assert triples_for(1000, 10_000, "auto") is None
     assert triples_for(14_541, 272_115, "auto") is not None
-    assert triples_for(0, CHEAP_WORK // 2, "auto") is None
-    assert triples_for(0, CHEAP_WORK // 2 + 1, "auto") is not None
+    # A small graph is taken whole: where a near neighbourhood has half of it.
+    assert triples_for(4000, 4000, "auto") is None and triples_for(4000, 4001, "auto") == 8000
+    # A dense one where its layers are cheap, and any whose layers cost no more than what is said to be cheap.
+    assert triples_for(10, 100_000, "auto") is None and triples_for(1000, 10**6, "auto") == 22_000
+    assert triples_for(4000, 4001, "auto", 368_002) is None and triples_for(4000, 4001, "auto", 368_001) == 8000
+    # Beside a neighbourhood of a sparse graph stands a near one.
+    assert near_triples(1000, 7_499, 8000) == 2000 and near_triples(1000, 7_500, 8000) is None
     assert triples_for(10**7, 10**8, "off") is None
     sparse, dense = triples_for(10**6, 10**6, "auto"), triples_for(10**5, 2 * 10**6, "auto")
     assert sparse is not None and dense is not None and sparse < dense

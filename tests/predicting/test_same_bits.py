@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from gamma_kg import Gamma, KnowledgeGraph
+from gamma_kg.predicting.switch import Local
 from variants import VARIANTS
 
 
@@ -19,21 +20,24 @@ def large() -> KnowledgeGraph:
     return KnowledgeGraph(triples, [f"e{i}" for i in range(3_000)], [f"r{i}" for i in range(40)])
 
 
+@pytest.mark.parametrize("local", ["off", 6_000])
 @pytest.mark.parametrize("name", ["gamma", "ultra", "own relation encoders"])
-def test_threads_memory_and_company_change_no_bit(name: str, large: KnowledgeGraph) -> None:
+def test_threads_memory_and_company_change_no_bit(name: str, local: Local, large: KnowledgeGraph) -> None:
     gamma = Gamma.from_config(VARIANTS[name].with_options(num_layers=3), seed=1)
     source, relation = torch.arange(0, 3_000, 333), torch.arange(0, 80, 8)[:10]
     source = source[: len(relation)]
-    wanted = gamma.scores(large, source, relation)
+    wanted = gamma.scores(large, source, relation, local=local)
     before = torch.get_num_threads()
     try:
         for threads in (2, 3):
             torch.set_num_threads(threads)
-            assert torch.equal(Gamma(gamma.model).scores(large, source, relation), wanted), f"{threads} threads"
+            assert torch.equal(Gamma(gamma.model).scores(large, source, relation, local=local), wanted), (
+                f"{threads} threads"
+            )
     finally:
         torch.set_num_threads(before)
-    assert torch.equal(Gamma(gamma.model).scores(large, source, relation, memory="8MB"), wanted)
+    assert torch.equal(Gamma(gamma.model).scores(large, source, relation, memory="8MB", local=local), wanted)
     # Another predictor each time: what one has found of the relations it keeps, and would not compute again.
-    each = [Gamma(gamma.model).scores(large, source[i, None], relation[i, None]) for i in range(len(source))]
-    alone = torch.cat(each)
+    queries = zip(source[:, None], relation[:, None], strict=True)
+    alone = torch.cat([Gamma(gamma.model).scores(large, *query, local=local) for query in queries])
     assert torch.equal(alone, wanted)

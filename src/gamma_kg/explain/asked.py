@@ -7,7 +7,8 @@ of relations stays as it is. N entities, E edges, T layers, K branches.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,17 +18,15 @@ from torch import Tensor
 
 from gamma_kg.errors import NonFiniteScoreError
 from gamma_kg.explain.gradients import edge_gradients
-from gamma_kg.graph.edges import Edges
+from gamma_kg.explain.ground import Ground, Triple
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, is_inverse
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels import backend_of
 from gamma_kg.kernels.growth import grow
 from gamma_kg.nn.answers import Answers, WholeAnswers
-from gamma_kg.nn.local_answers import Background, LocalAnswers
-from gamma_kg.nn.model import GammaModel, RelationStates
-
-Triple = tuple[int, int, int]
+from gamma_kg.nn.local_answers import WIDE_SHARE, Background, LocalAnswers, Seen
+from gamma_kg.nn.model import GammaModel, RelationStates, Scores
 
 
 class Standing(NamedTuple):
@@ -39,9 +38,9 @@ class Standing(NamedTuple):
 
 
 class Neighbourhood(NamedTuple):
-    """What a local answer is computed on: so many triples at most; the rest is background."""
+    """What a local answer is computed on: neighbourhoods of so many triples at most; the rest is background."""
 
-    triples: int
+    sizes: Sequence[int]  # a wide one, and perhaps a near one
     background: Background
 
 
@@ -63,20 +62,17 @@ class Asked:
     ) -> None:
         self._model, self._kg, self.fact, self.relations = model, kg, fact, relations
         self._device, self._neighbourhood = relations.state_URQ.device, neighbourhood
-        self._entity_M: Tensor | None = None  # of each node, where the edges are those of a neighbourhood
-        self._place: dict[int, int] | None = None
-        if neighbourhood is None:
-            edges = backend_of(self._device).upload(kg.edges)  # sent there once: facts are taken out on the device
+        if neighbourhood is None:  # sent there once: facts are taken out on the device
+            grounds = [Ground(backend_of(self._device).upload(kg.edges))]
         else:
-            hood = grow(kg.edges, torch.tensor([fact[0]]), neighbourhood.triples)
-            edges, self._entity_M = hood.edges.to(self._device), hood.entity_N
-            self._place = {entity: place for place, entity in enumerate(hood.entity_N.tolist())}
+            hoods = [grow(kg.edges, torch.tensor([fact[0]]), size) for size in neighbourhood.sizes]
+            grounds = [Ground(hood.edges.to(self._device), hood.entity_N) for hood in hoods]
         known = kg.answers(fact[0], fact[1])
         # Nobody that the answer is not ranked against: known answers, and what predict would not show.
         less = known if rivals_less is None else torch.cat((known, rivals_less)).unique()
         self._no_rival = less[less != fact[2]]
-        self.edges = edges.without(self._positions(edges, [fact, *gone]))
-        self.answers = self._answers(self.edges)
+        self.grounds = [ground.less([fact, *gone]) for ground in grounds]
+        self.answers = self._answers(self.grounds)
         self.standing = self._standing(self.answers)
         weight_1K = self.answers.weights(torch.tensor([fact[2]]))
         num = model.config.num_branches
@@ -84,33 +80,35 @@ class Asked:
 
     @property
     def is_outside(self) -> bool:
-        """Whether the answer is not in the neighbourhood, so that no path leads to it."""
-        return self._place is not None and self.fact[2] not in self._place
+        """Whether the answer is in no neighbourhood, so that no path leads to it."""
+        return all(ground.node(self.fact[2]) is None for ground in self.grounds)
 
     def without(self, triples: Iterable[Triple]) -> Standing:
         """How the answer stands when these facts are gone too."""
-        return self._standing(self._answers(self.edges.without(self._positions(self.edges, list(triples)))))
+        gone = list(triples)
+        return self._standing(self._answers([ground.less(gone) for ground in self.grounds]))
 
     def with_only(self, triples: Iterable[Triple]) -> Standing:
         """How the answer stands when these facts are all there is."""
-        rest = torch.ones(self.edges.num_edges, dtype=torch.bool, device=self._device)
-        rest[self._positions(self.edges, list(triples))] = False
-        return self._standing(self._answers(self.edges.without(rest.nonzero()[:, 0])))
-
-    def gradients(self) -> Tensor:
-        """Of the answer's score, for a weight on each edge in each layer, (T, E)."""
-        if self.is_outside:
-            return torch.zeros(self._model.config.num_layers, self.edges.num_edges, dtype=torch.float64)
-        source, relation, answer = self._node(self.fact[0]), self.fact[1], self._node(self.fact[2])
-        return edge_gradients(self._model, self.edges, self.relations, source, relation, answer)
+        given = list(triples)
+        return self._standing(self._answers([ground.only(given) for ground in self.grounds]))
 
     def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """(entity, relation or inverse, entity) of each edge: what is computed from the last is added at the first."""
-        node, type_, neighbour = (array.cpu().numpy() for array in self.edges.slice(0, self.edges.num_edges))
-        if self._entity_M is None:
-            return node, type_, neighbour
-        entity_M = self._entity_M.numpy()
-        return entity_M[node], type_, entity_M[neighbour]
+        node, type_, neighbour = self._edges[0].T
+        return node, type_, neighbour
+
+    def gradients(self) -> Tensor:
+        """Of the answer's score, for a weight on each edge in each layer, (T, E)."""
+        end_E3, positions = self._edges
+        total_TE = torch.zeros(self._model.config.num_layers, len(end_E3), dtype=torch.float64)
+        shares = [1.0] if len(self.grounds) == 1 else [WIDE_SHARE, 1 - WIDE_SHARE]
+        for ground, share, position_e in zip(self.grounds, shares, positions, strict=True):
+            source, answer = (ground.node(self.fact[end]) for end in (0, 2))
+            if source is not None and answer is not None:
+                own_Te = edge_gradients(self._model, ground.edges, self.relations, source, self.fact[1], answer)
+                total_TE.index_add_(1, position_e, share * own_Te)
+        return total_TE
 
     def facts(self) -> NDArray[np.int64]:
         """The fact behind each edge, (E, 3); every fact stands there twice."""
@@ -119,36 +117,39 @@ class Asked:
         reads_back = is_inverse(type_, self._kg.num_relations)[:, None]
         return np.where(reads_back, np.stack([neighbour, direct, node], 1), np.stack([node, direct, neighbour], 1))
 
+    @cached_property
+    def _edges(self) -> tuple[NDArray[np.int64], list[Tensor]]:
+        """All edges by entities, and for each ground where its own stand among them."""
+        ends = [ground.ends() for ground in self.grounds]
+        if len(ends) == 1:
+            return ends[0], [torch.arange(len(ends[0]))]
+        end_E3, position = np.unique(np.concatenate(ends), axis=0, return_inverse=True)
+        return end_E3, list(torch.from_numpy(position.reshape(-1)).split([len(own) for own in ends]))
+
     def _standing(self, answers: Answers) -> Standing:
         score = float(answers.at(torch.tensor([self.fact[2]]))[0])
         share = math.exp(score - answers.log_total(self._no_rival))
         return Standing(score, share, answers.rank(self.fact[2], self._no_rival))
 
+    def _answers(self, grounds: Sequence[Ground]) -> Answers:
+        if self._neighbourhood is None:
+            return WholeAnswers(*self._scores(grounds[0]))
+        sizes, background = self._neighbourhood
+        wide, *near = [
+            Seen(ground.entity_N, *self._scores(ground)) for ground in grounds if ground.entity_N is not None
+        ]
+        return LocalAnswers.of(sizes[0], wide, near[0] if near else None, background)
+
     @torch.no_grad()
-    def _answers(self, edges: Edges) -> Answers:
-        starts = Starts.single(torch.tensor([self._node(self.fact[0])]))
+    def _scores(self, ground: Ground) -> Scores:
+        """Of all nodes, on the CPU."""
+        starts = Starts.single(torch.tensor([ground.node(self.fact[0])]))
         relation_B = torch.tensor([self.fact[1]], device=self._device)
-        scores = self._model.score_entities(edges, self.relations, starts.to(self._device), relation_B)
+        scores = self._model.score_entities(ground.edges, self.relations, starts.to(self._device), relation_B)
         score_N = scores.score_BC[0].cpu()
         if not bool(score_N.isfinite().all()):
             head, relation = self._kg.entities[self.fact[0]], self._kg.relations[self.fact[1]]
             raise NonFiniteScoreError(
                 f"the scores for ({head}, {relation}, ?) are not finite (NaN or infinity): there is nothing to explain"
             )
-        weight_NK = None if scores.weight_BCK is None else scores.weight_BCK[0].cpu()
-        near = self._neighbourhood
-        if near is None or self._entity_M is None:
-            return WholeAnswers(score_N, weight_NK)
-        return LocalAnswers(near.triples, self._entity_M, score_N, weight_NK, near.background)
-
-    def _node(self, entity: int) -> int:
-        return entity if self._place is None else self._place[entity]
-
-    def _positions(self, edges: Edges, triples: list[Triple]) -> Tensor:
-        """Where the facts stand among the edges, in both directions; those outside of the neighbourhood do not."""
-        if self._place is not None:
-            place = self._place
-            triples = [(place[h], r, place[t]) for h, r, t in triples if h in place and t in place]
-        head, relation, tail = torch.tensor(triples, dtype=torch.long, device=self._device).reshape(-1, 3).T
-        type_ = torch.cat([relation, self._kg.inverse(relation)])
-        return edges.find(torch.cat([head, tail]), type_, torch.cat([tail, head]))
+        return Scores(score_N, None if scores.weight_BCK is None else scores.weight_BCK[0].cpu())

@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gamma_kg.explain.asked import Asked, Standing, Triple
+from gamma_kg.explain.asked import Asked, Standing
+from gamma_kg.explain.ground import Triple
 
 DECIDES = 0.5
 MOST_TESTED = 160  # a hub's facts beyond this are left to their gradients

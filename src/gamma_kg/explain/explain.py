@@ -15,9 +15,10 @@ from torch import Tensor
 
 from gamma_kg.drawing.svg import escape
 from gamma_kg.errors import DataError
-from gamma_kg.explain.asked import Asked, Neighbourhood, Triple
+from gamma_kg.explain.asked import Asked, Neighbourhood
 from gamma_kg.explain.beam import best_walks
 from gamma_kg.explain.deciding import Cause, Decision, Tested, deciding_facts
+from gamma_kg.explain.ground import Triple
 from gamma_kg.explain.picture import draw_html, draw_svg
 from gamma_kg.explain.text import describe
 from gamma_kg.graph.graph import KnowledgeGraph

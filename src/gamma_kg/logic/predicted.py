@@ -26,9 +26,10 @@ from gamma_kg.rules import rules_of
 LEVELS = 10
 # On a neighbourhood a step goes on from the best so many of a set: it grows around all of them together.
 LOCAL_STARTS = 128
-# A step from a set needs more of the graph than one from an entity: the whole of it up to this work of a layer (as
-# `predicting/switch.py` counts it), then a wider neighbourhood. docs/logical-queries.md has the measurements.
-CHEAP_FROM_SETS, WIDER = 5_000_000, 3
+# The steps of many queries share a pass over the whole graph, where a layer takes at most this work (as
+# `predicting/switch.py` counts it). A step from a set needs more of the graph than one from an entity: the whole of it
+# up to more work, then a wider neighbourhood. docs/logical-queries.md has the measurements.
+CHEAP, CHEAP_FROM_SETS, WIDER = 1_000_000, 5_000_000, 3
 # The likely members of a set, those with this part of the highest degree, rule an answer out if all of them do; of more
 # than so many one always leads there.
 LIKELY, MOST_LIKELY = 0.1, 16
@@ -95,7 +96,7 @@ class ModelProjection(Projector):
         self._uses_rules = rules
         self.gamma, self.options, self.memory = gamma, options or steps_of(gamma), memory
         # The triples of a neighbourhood, of a step from an entity and of one from a set; None: the whole graph.
-        self.local: int | None = local_triples(kg, local)
+        self.local: int | None = triples_for(kg.num_entities, kg.num_triples, local, CHEAP)
         self.local_from_sets: int | None = triples_from_sets(kg, local)
 
     def project(self, operands: Sequence[Operand], relations: Sequence[int]) -> Tensor:

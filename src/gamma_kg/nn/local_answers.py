@@ -1,7 +1,8 @@
-"""Answers from a neighbourhood and a background.
+"""Answers from a neighbourhood, or from a wide and a near one, and a background.
 
-Entities of the neighbourhood have scores of their own; all others have those of the background, which is shared by all
-queries of the relation.
+Entities of the neighbourhoods have scores of their own: the mean of what the model says of them in either, where the
+wide one counts twice; who is in one of them only has the background's score in place of the other's. All others have
+those of the background, which is shared by all queries of the relation.
 
 N entities, M of them with a score of their own, K branches.
 """
@@ -17,6 +18,8 @@ from torch import Tensor
 
 from gamma_kg.nn.answers import Answers
 
+# How much the wide neighbourhood counts beside the near one (docs/local.md).
+WIDE_SHARE = 2 / 3
 # The best of a background are sorted once; a query looks through as many of them as it needs.
 SORTED = 1 << 14
 
@@ -109,6 +112,14 @@ class Background:
         return highest, float((self.score_M.double() - highest).exp().sum()) + rest
 
 
+class Seen(NamedTuple):
+    """What the model says of the entities of one neighbourhood."""
+
+    entity_M: Tensor  # in any order
+    score_M: Tensor
+    weight_MK: Tensor | None
+
+
 class _Candidates(NamedTuple):
     """The candidates of a query: those inside of the neighbourhood, and those outside by what is not among them."""
 
@@ -119,13 +130,33 @@ class _Candidates(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LocalAnswers(Answers):
-    """Scores from a neighbourhood; those of all other entities are the background's."""
+    """Scores from neighbourhoods; those of all other entities are the background's."""
 
-    triples: int  # at most so many in the neighbourhood
-    entity_M: Tensor  # in the neighbourhood, in any order
+    triples: int  # at most so many in the wide neighbourhood
+    entity_M: Tensor  # in either neighbourhood, in any order
     score_M: Tensor
     weight_MK: Tensor | None
     background: Background
+
+    @classmethod
+    def of(cls, triples: int, wide: Seen, near: Seen | None, background: Background) -> LocalAnswers:
+        """Of what is seen in the wide neighbourhood and, if there is one, in the near one."""
+        if near is None:
+            return cls(triples, *wide, background)
+        ascending, order = wide.entity_M.sort()
+        is_new = ~_is_in(near.entity_M, ascending)
+        entity_M = torch.cat((wide.entity_M, near.entity_M[is_new]))
+        place = torch.empty_like(near.entity_M)  # of the near one's entities
+        place[is_new] = torch.arange(len(wide.entity_M), len(entity_M))
+        place[~is_new] = order[torch.searchsorted(ascending, near.entity_M[~is_new])]
+        base_M = background.at(entity_M)
+        wide_M = torch.cat((wide.score_M, base_M[len(order) :]))
+        near_M = base_M.index_copy(0, place, near.score_M)
+        score_M = WIDE_SHARE * wide_M + (1 - WIDE_SHARE) * near_M
+        if wide.weight_MK is None or near.weight_MK is None:
+            return cls(triples, entity_M, score_M, None, background)
+        # Branch weights are those of the wide one, where an entity is in it.
+        return cls(triples, entity_M, score_M, torch.cat((wide.weight_MK, near.weight_MK[is_new])), background)
 
     @property
     def local(self) -> int:

@@ -34,7 +34,7 @@ from gamma_kg.predicting.local import local_batches
 from gamma_kg.predicting.predictor import Predictor
 from gamma_kg.predicting.relation_cache import RelationCache, relation_states
 from gamma_kg.predicting.score_batch import ScoreBatch
-from gamma_kg.predicting.switch import Local, local_triples
+from gamma_kg.predicting.switch import Local, local_triples, neighbourhood_sizes
 from gamma_kg.predicting.weights import load_weights_of, shares_of
 from gamma_kg.rules import rules_of
 from gamma_kg.rules.reasons import ReasonFinder
@@ -185,7 +185,7 @@ class Gamma(Predictor):
             if triples is None:
                 return None
             background = self._backgrounds.of(model, kg, relation_id, self._cache, memory_bytes)
-            return Neighbourhood(triples, background)
+            return Neighbourhood(neighbourhood_sizes(kg, triples), background)
 
         fact = kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail)
         without = list(without)

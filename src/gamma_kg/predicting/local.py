@@ -1,6 +1,7 @@
 """Local answers: a query costs what its neighbourhood costs, whatever the size of the graph.
 
-    start → neighbourhood (kernels/growth.py) → scores of its entities, with relation states from the whole graph
+    start → a wide and, in sparse graphs, a near neighbourhood (kernels/growth.py)
+    neighbourhoods → scores of their entities, with relation states of the whole graph
     all other entities → the background of the relation (predicting/background.py)
 
 B queries of a batch, Q queries asked for, N entities of all neighbourhoods together.
@@ -19,12 +20,13 @@ from gamma_kg.graph.neighbourhoods import Neighbourhoods
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.growth import grow
 from gamma_kg.machine.memory import budget
-from gamma_kg.nn.local_answers import Background, LocalAnswers
+from gamma_kg.nn.local_answers import LocalAnswers, Seen
 from gamma_kg.nn.model import GammaModel, RelationStates, Scores
 from gamma_kg.predicting.background import BackgroundCache
 from gamma_kg.predicting.inference import check_queries, distinct_queries, evaluating, require_finite
 from gamma_kg.predicting.relation_cache import LAYER_STATES, RelationCache, relation_states
 from gamma_kg.predicting.score_batch import ScoreBatch
+from gamma_kg.predicting.switch import neighbourhood_sizes
 
 LARGEST_BATCH = 64
 
@@ -46,20 +48,22 @@ def local_batches(
     check_queries(kg, start_Q, relation_Q)
     memory_bytes = budget(memory, model.score.out.weight.device)
     starts = start_Q if isinstance(start_Q, Starts) else Starts.single(start_Q)
+    sizes = neighbourhood_sizes(kg, triples)
     with evaluating(model):
         for part in distinct_queries(kg, start_Q, relation_Q, _batch_size(model, triples, memory_bytes)):
             relation_B = relation_Q[part.first]
             asked = relation_B.unique().tolist()
             of_relation = backgrounds.of_all(model, kg, asked, cache, memory_bytes, on_asked=on_asked)
-            hoods = neighbourhoods_of(kg.edges, starts.select(part.first), triples)
+            start_B = starts.select(part.first)
             relations = relation_states(model, kg, relation_B, cache, memory_bytes, on_asked=on_asked)
-            scores = score_neighbourhoods(model, hoods, relations, starts.select(part.first), relation_B)
-            if not bool(scores.score_BC.isfinite().all()):
-                finite_B1 = torch.stack(
-                    [own.sum()[None] for own in scores.score_BC.split(hoods.offset_B1.diff().tolist())]
-                )
-                require_finite(kg, finite_B1, starts.select(part.first), relation_B)
-            found = [_answers(hoods, scores, b, triples, of_relation[r]) for b, r in enumerate(relation_B.tolist())]
+            wide, *near = (
+                _seen(model, kg, neighbourhoods_of(kg.edges, start_B, size), relations, start_B, relation_B)
+                for size in sizes
+            )
+            found = [
+                LocalAnswers.of(triples, wide[b], near[0][b] if near else None, of_relation[relation])
+                for b, relation in enumerate(relation_B.tolist())
+            ]
             yield ScoreBatch(part.query, part.row, found)
 
 
@@ -71,6 +75,24 @@ def neighbourhoods_of(edges: Edges, starts: Starts, triples: int) -> Neighbourho
     if len(source_U) == len(starts):
         return grow(edges, starts, triples)
     return grow(edges, source_U, triples).repeated(which_B)
+
+
+def _seen(
+    model: GammaModel,
+    kg: KnowledgeGraph,
+    hoods: Neighbourhoods,
+    relations: RelationStates,
+    starts: Starts,
+    relation_B: Tensor,
+) -> list[Seen]:
+    """What the model says in the neighbourhood of each query."""
+    score_N, weight_NK = score_neighbourhoods(model, hoods, relations, starts, relation_B)
+    sizes = hoods.offset_B1.diff().tolist()
+    score_BM = score_N.split(sizes)
+    if not bool(score_N.isfinite().all()):
+        require_finite(kg, torch.stack([score_M.sum()[None] for score_M in score_BM]), starts, relation_B)
+    weight_BMK = [None] * len(sizes) if weight_NK is None else weight_NK.split(sizes)
+    return list(map(Seen, hoods.entity_N.split(sizes), score_BM, weight_BMK))
 
 
 def score_neighbourhoods(
@@ -91,12 +113,6 @@ def score_neighbourhoods(
         relation_B.to(device),
     )
     return Scores(scores.score_BC.cpu(), None if scores.weight_BCK is None else scores.weight_BCK.cpu())
-
-
-def _answers(hoods: Neighbourhoods, scores: Scores, b: int, triples: int, background: Background) -> LocalAnswers:
-    own = slice(int(hoods.offset_B1[b]), int(hoods.offset_B1[b + 1]))
-    weight_MK = None if scores.weight_BCK is None else scores.weight_BCK[own]
-    return LocalAnswers(triples, hoods.entity_N[own], scores.score_BC[own], weight_MK, background)
 
 
 def _batch_size(model: GammaModel, triples: int, memory: int) -> int:

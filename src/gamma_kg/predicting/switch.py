@@ -6,6 +6,7 @@ from typing import Literal
 
 from gamma_kg.errors import ConfigError
 from gamma_kg.graph.graph import KnowledgeGraph
+from gamma_kg.nn.local_answers import WIDE_SHARE
 
 Local = Literal["auto", "off"] | int | str  # a number, also as text, is a budget in triples
 
@@ -13,7 +14,13 @@ Local = Literal["auto", "off"] | int | str  # a number, also as text, is a budge
 # twice as many others near it: so the budget goes with the square of the average degree.
 TRIPLES_PER_SQUARE = 20
 LEAST_TRIPLES, MOST_TRIPLES = 8_000, 22_000
-# A layer's work on the whole graph, in edges; an entity costs about as much as so many edges (src/csrc/graph.h).
+# Beside it stands a near neighbourhood with a fact for so many of its own. In a graph of this average degree or more
+# there is none: it would have too few entities.
+FACTS_PER_NEAR_FACT, DENSE = 4, 15
+# A sparse graph with at most so many times the facts of a near neighbourhood is taken whole: nothing in it is far.
+SMALL = 2
+# A dense one is taken whole where a layer's work on it is at most this, in edges; an entity costs about as much as so
+# many (src/csrc/graph.h).
 CHEAP_WORK = 1_000_000
 ENTITY_WORK = 90
 
@@ -26,15 +33,20 @@ def local_triples(kg: KnowledgeGraph, local: Local) -> int | None:
 def triples_for(num_entities: int, num_triples: int, local: Local, cheap_work: int | None = None) -> int | None:
     """The same by the counts of a graph.
 
-    "auto" goes by nothing else (`cheap_work` is CHEAP_WORK if left out), so that the same question has the same answer
-    on every machine.
+    "auto" goes by nothing else, so that the same question has the same answer on every machine. It takes the whole of a
+    small graph; with `cheap_work`, of any whose layers take at most so much.
     """
     if local == "off":
         return None
     if local == "auto":
-        work = 2 * num_triples + ENTITY_WORK * num_entities
-        is_cheap = work <= (CHEAP_WORK if cheap_work is None else cheap_work)
-        return None if is_cheap else budget_of(num_entities, num_triples)
+        triples = budget_of(num_entities, num_triples)
+        near = near_triples(num_entities, num_triples, triples)
+        if near is not None and cheap_work is None:
+            is_whole = num_triples <= SMALL * near
+        else:
+            work = 2 * num_triples + ENTITY_WORK * num_entities
+            is_whole = work <= (CHEAP_WORK if cheap_work is None else cheap_work)
+        return None if is_whole else triples
     try:
         triples = int(local)
     except ValueError:
@@ -44,16 +56,33 @@ def triples_for(num_entities: int, num_triples: int, local: Local, cheap_work: i
     return triples
 
 
+def near_triples(num_entities: int, num_triples: int, triples: int) -> int | None:
+    """The triples of the near neighbourhood beside one of at most `triples`; None: there is none in such a graph."""
+    is_dense = _degree(num_entities, num_triples) >= DENSE
+    return None if is_dense else max(triples // FACTS_PER_NEAR_FACT, 1)
+
+
+def neighbourhood_sizes(kg: KnowledgeGraph, triples: int) -> list[int]:
+    """The triples of the neighbourhoods that an answer from at most `triples` is computed on: wide, then near."""
+    near = near_triples(kg.num_entities, kg.num_triples, triples)
+    return [triples] if near is None else [triples, near]
+
+
 def budget_of(num_entities: int, num_triples: int) -> int:
     """The triples of a neighbourhood in a graph of this density."""
-    degree = 2 * num_triples / max(num_entities, 1)
-    wanted = int(TRIPLES_PER_SQUARE * degree**2)
+    wanted = int(TRIPLES_PER_SQUARE * _degree(num_entities, num_triples) ** 2)
     return min(max(wanted, LEAST_TRIPLES), MOST_TRIPLES)
 
 
-def what_auto_means() -> list[int]:
+def _degree(num_entities: int, num_triples: int) -> float:
+    """Edges of an entity, on average."""
+    return 2 * num_triples / max(num_entities, 1)
+
+
+def what_auto_means() -> list[float]:
     """All that decides it: results of another meaning are not the same."""
-    return [TRIPLES_PER_SQUARE, LEAST_TRIPLES, MOST_TRIPLES, CHEAP_WORK, ENTITY_WORK]
+    size = [TRIPLES_PER_SQUARE, LEAST_TRIPLES, MOST_TRIPLES, FACTS_PER_NEAR_FACT, WIDE_SHARE]
+    return [*size, DENSE, SMALL, CHEAP_WORK, ENTITY_WORK]
 
 
 def said(triples: int | None) -> Local:

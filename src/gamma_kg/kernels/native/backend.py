@@ -68,6 +68,11 @@ class NativeBackend(Backend):
     def layers(self, edges: EdgeGroups, starts: Starts, boundary_BD: Tensor, stack: LayerStack) -> Tensor:
         if not self._takes_all(boundary_BD, stack):
             return super().layers(edges, starts, boundary_BD, stack)
+        return self._layers(edges, starts, boundary_BD, stack)
+
+    def _layers(
+        self, edges: EdgeGroups, starts: Starts, boundary_BD: Tensor, stack: LayerStack, through_nodes: bool = True
+    ) -> Tensor:
         layers = stack.layers
         # All layers for a few queries, whose states stay in cache, then the next few.
         (B, D), N = boundary_BD.shape, edges.num_nodes
@@ -79,7 +84,8 @@ class NativeBackend(Backend):
             count = part.stop - part.start
             targets = [spare[step % 2][:count] for step in range(len(layers) - 1)] + [out_BND[part]]
             jobs = [LayerJob(*job) for job in zip(stack.tables, layers, targets, strict=True)]
-            layers_forward(edges, None, jobs, stack.of_queries(part).which_B, starts[part], boundary_BD[part])
+            which_B = stack.of_queries(part).which_B
+            layers_forward(edges, None, jobs, which_B, starts[part], boundary_BD[part], through_nodes=through_nodes)
         return out_BND
 
     def score(
@@ -94,8 +100,8 @@ class NativeBackend(Backend):
     ) -> Tensor:
         if not self._takes_all(boundary_BD, stack):
             return super().union_layers(edges, offset_B1, starts, boundary_BD, stack)
-        if len(starts) == 1:  # all threads share the one query
-            return self.layers(edges, starts, boundary_BD, stack)[0]
+        if len(starts) == 1:  # all threads share the one query, whose bits are those that it has in company
+            return self._layers(edges, starts, boundary_BD, stack, through_nodes=False)[0]
         out_ND = empty_states(boundary_BD, edges.num_nodes, boundary_BD.shape[1])
         return neighbourhoods_forward(edges, offset_B1, starts, boundary_BD, stack, out_ND)
 

@@ -48,11 +48,13 @@ def layers_forward(
     starts: Starts,
     boundary_BD: Tensor,
     saved: Saved | None = None,
+    through_nodes: bool = True,
 ) -> Tensor:
     """States after the last layer, (B, N, D). Without `x_BND` they begin as the boundary, and else zero.
 
     `which_B` says which of its tables each query uses; without it all use the first. A layer must not write where it
-    reads. `saved` is filled where a backward pass is to come, which needs `x_BND` and a single layer.
+    reads. `saved` is filled where a backward pass is to come, which needs `x_BND` and a single layer. Threads may share
+    the sum at a node with very many edges, unless `through_nodes` is off: then it has the bits of a sum by one thread.
     """
     B, dtype, algebra = len(boundary_BD), boundary_BD.dtype, jobs[0].weights.algebra
     require_channels(algebra, boundary_BD.shape[1])
@@ -71,7 +73,7 @@ def layers_forward(
         graph_of(edges), ALGEBRA_IDS[algebra], states, which, *checked_starts(starts, B, edges.num_nodes, dtype),
         array("boundary", boundary_BD, dtype), [_arrays(job.tables, job.weights, dtype) for job in jobs],
         [job.weights.eps for job in jobs], results, [result("saved", tensor, dtype) for tensor in saved or ()],
-        engine_threads(),
+        through_nodes, engine_threads(),
     )  # fmt: skip
     return jobs[-1].out_BND
 
