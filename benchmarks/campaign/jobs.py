@@ -133,7 +133,7 @@ def different(found: dict[str, bytes], expected: dict[str, bytes]) -> str:
 
 
 def prepare(folder: Path) -> None:
-    """A folder with tiny benchmark sets, a graph of facts, a file of queries and a small model."""
+    """A folder with tiny benchmark sets, a graph of facts, a denser one, a file of queries and a small model."""
     import numpy as np
 
     rng = np.random.default_rng(5)
@@ -147,6 +147,8 @@ def prepare(folder: Path) -> None:
             lines = lines[size:]
     facts_text = (folder / "datasets" / "fb15k237" / "train.txt").read_text()
     (folder / "facts.tsv").write_text(facts_text)
+    ends = rng.integers(0, 40, (400, 2))
+    (folder / "dense.tsv").write_text("".join(f"d{h}\tr{(h + t) % 3}\td{t}\n" for h, t in ends if h != t))
     heads = sorted({line.split("\t")[0] for line in facts_text.splitlines()})
     (folder / "queries.tsv").write_text("".join(f"{head}\tparent of\t?\n" for head in heads * 6))
     (folder / "run.toml").write_text(RUN)
@@ -234,7 +236,7 @@ JOBS: tuple[Job, ...] = (
         _trained("tuned", "best.safetensors", "finetuned.safetensors"), ("--resume",), "tuned/state.pt",
     ),
     Job(
-        "adapt", ("adapt", "facts.tsv", "--out", "own", "--steps", "12", *MODEL),
+        "adapt", ("adapt", "dense.tsv", "--out", "own", "--steps", "12", *MODEL),
         _trained("own", "best.safetensors", "adapted.safetensors", "adapted.json"), ("--resume",), "own/state.pt",
     ),
     Job(
