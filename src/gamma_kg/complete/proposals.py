@@ -164,14 +164,19 @@ def listed(kg: KnowledgeGraph, choice: Choice, found: Sequence[Found], *, rules:
 
 
 def best_fitting(
-    answers: Answers, are_fit: Callable[[NDArray[np.int64]], NDArray[np.bool_]], without: Tensor, count: int
+    answers: Answers,
+    are_fit: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
+    without: Tensor,
+    count: int,
+    is_worth_it: Callable[[Tensor], bool] = lambda worst: True,
 ) -> Tensor:
-    """Ids of the best `count` candidates that fit; looks further until there are so many."""
+    """Ids of the best `count` candidates that fit; looks further until there are so many, or the worst of those that
+    were looked at is not worth it."""
     wanted = 4 * count
     while True:
         index, _ = answers.best(wanted, without)
         fits = torch.from_numpy(are_fit(index.numpy()))
-        if int(fits.sum()) >= count or len(index) < wanted:
+        if int(fits.sum()) >= count or len(index) < wanted or not is_worth_it(index[-1:]):
             return index[fits][:count]
         wanted *= 4
 
@@ -219,8 +224,12 @@ class Finder:
             without = torch.cat((without, torch.from_numpy(unwanted))).unique()
         if not self._odds.rules.has_loops(direct_of(end.relation, self._kg.num_relations)):
             without = torch.cat((without, torch.tensor([end.source]))).unique()
-        index = best_fitting(end.answers, are_fit, without, KEPT_PER_QUERY)
         least = float(log_odds(np.array([LEAST_PROBABILITY]))[0])
+
+        def is_worth_it(worst: Tensor) -> bool:
+            return float(end.log_odds(worst)[0]) >= least
+
+        index = best_fitting(end.answers, are_fit, without, KEPT_PER_QUERY, is_worth_it)
         for answer, odds in zip(index.tolist(), end.log_odds(index).tolist(), strict=True):
             fact = fact_of(end.source, end.relation, answer, self._kg.num_relations)
             if odds < least:
