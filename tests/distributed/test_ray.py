@@ -67,8 +67,8 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path, family: KnowledgeGraph,
     assert told == [(35, 40), (40, 40)], "only what is missing is done again"
     assert pl.concat(parts.frames()).equals(found) and parts.file(2).read_bytes() == done
 
-    together = complete_on_ray(batch, tmp_path / "facts", workers=2, block_queries=4, top=1000)
-    alone = complete(small_gamma, kg, top=1000, memory="200MB")
+    together = complete_on_ray(batch, tmp_path / "facts", workers=2, block_queries=4, top=1000, min_cases=0)
+    alone = complete(small_gamma, kg, top=1000, min_cases=0, memory="200MB")
     assert together.facts == alone.facts and len(alone.facts) > 0
 
 

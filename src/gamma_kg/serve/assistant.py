@@ -21,6 +21,7 @@ from gamma_kg.complete import Completion
 from gamma_kg.errors import DataError, GammaError
 from gamma_kg.explain.text import cause_text, path_text
 from gamma_kg.logic.ask import worth_telling
+from gamma_kg.rules.reasons import MIN_CASES
 from gamma_kg.serve import schemas, views
 from gamma_kg.serve.hosted import HostedGraph
 from gamma_kg.serve.service import Service, Wanted
@@ -175,6 +176,9 @@ class _Tools:
         relation: Annotated[str | None, Field(max_length=2000, description="Only facts of this relation.")] = None,
         top: Annotated[int, Field(ge=1, le=100)] = 10,
         seconds: Annotated[float, Field(gt=0, le=300, description="Time to search at most.")] = 20.0,
+        min_cases: Annotated[
+            int, Field(ge=0, description="Cases in the graph that must speak for each fact; 0: none need to.")
+        ] = MIN_CASES,
         graph: Graph = None,
     ) -> dict[str, Any]:
         """The most probable facts that the graph does not hold: about an entity, of a relation, or of the whole graph.
@@ -182,7 +186,7 @@ class _Tools:
         finished is false when the time was over before all promising queries were asked.
         """
         job = self._service.start_complete(
-            self._graph(graph), entity=entity, relation=relation, top=top, seconds=seconds
+            self._graph(graph), entity=entity, relation=relation, top=top, seconds=seconds, min_cases=min_cases
         )
         try:
             while not job.has_ended:
