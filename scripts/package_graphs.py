@@ -307,16 +307,22 @@ def kept(facts: Iterable[Fact]) -> list[Fact]:
     return found[:: max(1, round(len(found) / MOST_FACTS))]
 
 
-def main(folder: Path) -> None:
+def write(
+    folder: Path, graphs: dict[str, Callable[[Path], Iterator[Fact]]], files: Callable[[str, Path], Path]
+) -> None:
+    """Makes each graph from its files, and says how large it is."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, make in GRAPHS.items():
+    for name, make in graphs.items():
         with tempfile.TemporaryDirectory() as place:
-            files = unpacked(PACKAGES[name], Path(place)) if name in PACKAGES else Path(place)
-            facts = kept(make(files))
+            facts = kept(make(files(name, Path(place))))
         (folder / f"{name}.txt").write_text("".join("\t".join(fact) + "\n" for fact in facts), encoding="utf-8")
         entities, relations = {end for h, _, t in facts for end in (h, t)}, {r for _, r, _ in facts}
         print(f"{name}: {len(facts):,} facts, {len(entities):,} entities, {len(relations)} relations")
 
 
+def files(name: str, folder: Path) -> Path:
+    return unpacked(PACKAGES[name], folder) if name in PACKAGES else folder
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    write(Path(sys.argv[1]), GRAPHS, files)
