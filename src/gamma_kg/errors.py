@@ -17,6 +17,10 @@ class DataError(GammaError):
     """A graph, a benchmark or a query that can't be read or does not fit."""
 
 
+class EmptyFileError(DataError):
+    """A file without a single row: a mistake where it is all there is, usual among the parts of a folder."""
+
+
 class UnknownNameError(DataError, KeyError):
     """A name that is not in the vocabulary; the text suggests the nearest ones."""
 

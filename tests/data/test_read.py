@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gzip
+import io
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +150,43 @@ def test_a_folder_is_read_in_order_of_names_without_companions(tmp_path: Path) -
     assert named(encoded) == [("a", "r", "b"), ("c", "r", "d"), ("e", "r", "f")]
     assert len(encoded.report.files) == 3
     assert encoded.report.notes == (f"{tmp_path}: took a.txt, b.tsv, part/z.tsv",)
+
+
+def parquet(columns: dict[str, list[str]]) -> bytes:
+    file = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(file)
+    return file.getvalue()
+
+
+FULL_PART = parquet({"head": ["a"], "relation": ["r"], "tail": ["b"]})
+PARTS = {  # an empty part, a full one, and what they are called
+    "Parquet": (parquet({"head": [], "relation": [], "tail": []}), FULL_PART, "parquet"),
+    "Parquet without columns": (parquet({}), FULL_PART, "parquet"),
+    "TSV": (b"\n \n", b"a\tr\tb\n", "tsv"),
+    "CSV": (b"", b"a,r,b\n", "csv"),
+    "packed TSV": (gzip.compress(b""), gzip.compress(b"a\tr\tb\n"), "tsv.gz"),
+    "JSON lines": (b"\n", b'["a", "r", "b"]\n', "jsonl"),
+}
+
+
+@pytest.mark.parametrize(("empty", "full", "ending"), PARTS.values(), ids=PARTS)
+def test_an_empty_part_is_passed_over_among_others_and_refused_alone(
+    tmp_path: Path, empty: bytes, full: bytes, ending: str
+) -> None:
+    alone = tmp_path / f"part-0.{ending}"
+    alone.write_bytes(empty)
+    for path in (alone, tmp_path):
+        with pytest.raises(DataError, match=r"is empty|has no rows"):
+            read_triples(path)
+    (tmp_path / f"part-1.{ending}").write_bytes(full)
+    (tmp_path / f"part-2.{ending}").write_bytes(empty)
+    encoded = read_triples(tmp_path)
+    assert named(encoded) == [("a", "r", "b")]
+    assert encoded.report.files == (f"{tmp_path}/part-1.{ending}",)
+    assert encoded.report.notes[-1].startswith("2 of 3 files are empty and were passed over: ")
+    (tmp_path / f"part-1.{ending}").write_bytes(empty)
+    with pytest.raises(DataError, match="no triples found"):
+        read_triples(tmp_path)
 
 
 def test_a_folder_of_several_kinds_is_not_one_graph(tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from gamma_kg.data.lines import UTF8_BOM, UTF16_BOMS
 from gamma_kg.data.options import ReadOptions
 from gamma_kg.data.streams import PARQUET_MAGIC, Input, reading_errors
-from gamma_kg.errors import DataError
+from gamma_kg.errors import DataError, EmptyFileError
 
 PACKED_ENDINGS = (".gz", ".zst", ".zstd")
 FORMAT_BY_ENDING = {
@@ -98,14 +99,18 @@ def _of_one_format(folder: Path, files: list[Path], options: ReadOptions) -> lis
 
 
 def _listed(folder: Path, files: list[Path]) -> str:
-    shown = ", ".join(str(file.relative_to(folder)) for file in files[:5])
-    return shown + (f" and {len(files) - 5} more" if len(files) > 5 else "")
+    return few([str(file.relative_to(folder)) for file in files])
+
+
+def few(names: Sequence[str], most: int = 5) -> str:
+    """The first names of a list that may be long, and how many there are besides."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def find_format(opened: Input, path: Path | None, options: ReadOptions) -> str:
     """The format asked for, else the one of the ending, else the one that the first bytes look like."""
     if not opened.start:
-        raise DataError(f"{opened.name}: the file is empty; expected one triple a line (head, relation, tail)")
+        raise EmptyFileError(f"{opened.name}: the file is empty; expected one triple a line (head, relation, tail)")
     if options.format is not None:
         return options.format
     if opened.start.startswith(PARQUET_MAGIC):

@@ -16,7 +16,7 @@ from gamma_kg.data.options import Tally
 from gamma_kg.data.panics import panics_held_back
 from gamma_kg.data.parquet_check import check_parquet
 from gamma_kg.data.streams import Input
-from gamma_kg.errors import DataError
+from gamma_kg.errors import DataError, EmptyFileError
 from gamma_kg.machine.fork import need_polars
 
 BATCH_ROWS = 1_000_000
@@ -30,14 +30,14 @@ def read_parquet(opened: Input, path: Path | None, encoder: TripleEncoder, tally
     with refusing_damage(opened.name):
         names = lazy.collect_schema().names()
         total = lazy.select(pl.len()).collect().item()
+    if total == 0:
+        raise EmptyFileError(f"{opened.name}: the table has no rows")
     chosen = _roles(lazy, names, opened.name, tally)
     size = path.stat().st_size if path is not None else 0
     if size and total > MAX_ROWS_PER_BYTE * size:
         raise DataError(
             f"{opened.name}: claims {total:,} rows in {size:,} bytes, which no graph has; get the file again"
         )
-    if total == 0:
-        raise DataError(f"{opened.name}: the table has no rows")
     for start in range(0, total, BATCH_ROWS):
         need_polars(opened.name, size * min(BATCH_ROWS, total) // total)
         with refusing_damage(opened.name):

@@ -11,7 +11,7 @@ from gamma_kg.data.encoder import TripleEncoder
 from gamma_kg.data.lines import line_chunks
 from gamma_kg.data.options import Tally
 from gamma_kg.data.streams import Input
-from gamma_kg.errors import DataError
+from gamma_kg.errors import DataError, EmptyFileError
 
 # Keys or positions of head, relation and tail; the relation of a list of edges is none of them.
 Roles = tuple[str | int, str | int | None, str | int]
@@ -42,7 +42,7 @@ def read_json_lines(opened: Input, encoder: TripleEncoder, tally: Tally) -> None
                 batch.append(triple)
         encoder.add_rows(batch)
     if not has_lines:
-        raise DataError(f"{opened.name}: the file is empty; expected one JSON object a line")
+        raise EmptyFileError(f"{opened.name}: the file is empty; expected one JSON object a line")
 
 
 def _roles(row: dict[str, Any] | list[Any], where: str, tally: Tally) -> Roles:

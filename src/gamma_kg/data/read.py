@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gamma_kg.data.encoder import IdArray, TripleEncoder
-from gamma_kg.data.formats import find_files, find_format
+from gamma_kg.data.formats import few, find_files, find_format
 from gamma_kg.data.frames import add_frame, read_parquet, text_columns, three_columns
 from gamma_kg.data.json_lines import read_json_lines
 from gamma_kg.data.names import RdfNames
@@ -24,11 +24,11 @@ from gamma_kg.data.obo import read_obo
 from gamma_kg.data.options import ReadOptions, ReadReport, Tally
 from gamma_kg.data.rdf import read_rdf
 from gamma_kg.data.reading_progress import reading_progress
-from gamma_kg.data.streams import open_input, refuse_foreign
+from gamma_kg.data.streams import Input, open_input, refuse_foreign
 from gamma_kg.data.tables import read_table
 from gamma_kg.data.vocabulary import Vocabulary
 from gamma_kg.data.wide import add_columns, read_wide
-from gamma_kg.errors import ConfigError, DataError, did_you_mean
+from gamma_kg.errors import ConfigError, DataError, EmptyFileError, did_you_mean
 
 __all__ = ["EncodedTriples", "ReadOptions", "ReadReport", "encode_frame", "encode_triples", "read_triples"]
 
@@ -94,33 +94,50 @@ def read_options(choices: dict[str, Any]) -> ReadOptions:
 def _read_files(
     paths: list[Path | None], encoder: TripleEncoder, tally: Tally, names: RdfNames | None, scope: str
 ) -> RdfNames | None:
-    """Reads every file with the reader of its format. Returns what RDF told of names, if any file was RDF."""
+    """Reads every file with the reader of its format. Returns what RDF told of names, if any file was RDF.
+
+    Empty parts among others are passed over: whatever writes a graph in parts may have had nothing for one of them.
+    """
+    empty: list[str] = []
     with reading_progress(paths, tally.options.progress) as progress:
         for number, path in enumerate(paths):
             with open_input(path, progress) as opened:
-                tally.files.append(opened.name)
-                kind = find_format(opened, path, tally.options)
-                if kind == "parquet":
-                    if tally.options.id_column is None:
-                        read_parquet(opened, path, encoder, tally)
-                    else:
-                        read_wide(opened, path, kind, encoder, tally)
-                    continue
-                refuse_foreign(opened)
-                if tally.options.id_column is not None:
-                    read_wide(opened, path, kind, encoder, tally)
-                elif kind in ("tsv", "csv", "txt"):
-                    read_table(opened, kind, encoder, tally)
-                elif kind == "jsonl":
-                    read_json_lines(opened, encoder, tally)
-                elif kind == "obo":
-                    names = names or RdfNames(tally.options.label_properties, tally.options.languages)
-                    read_obo(opened, encoder, tally, names)
-                else:
-                    names = names or RdfNames(tally.options.label_properties, tally.options.languages)
-                    # Blank nodes are local to a file: two files may both have a _:b0.
-                    file_scope = f"{scope}file{number}-" if len(paths) > 1 else scope
-                    read_rdf(opened, kind, encoder, tally, names, file_scope)
+                # Blank nodes are local to a file: two files may both have a _:b0.
+                file_scope = f"{scope}file{number}-" if len(paths) > 1 else scope
+                try:
+                    names = _read_file(opened, path, encoder, tally, names, file_scope)
+                    tally.files.append(opened.name)
+                except EmptyFileError:
+                    if len(paths) == 1:
+                        raise
+                    empty.append(opened.name)
+    if empty:
+        tally.notes.append(f"{len(empty)} of {len(paths)} files are empty and were passed over: {few(empty)}")
+    return names
+
+
+def _read_file(
+    opened: Input, path: Path | None, encoder: TripleEncoder, tally: Tally, names: RdfNames | None, scope: str
+) -> RdfNames | None:
+    """Reads one file; returns `names`, with what it told of them if it was RDF."""
+    kind = find_format(opened, path, tally.options)
+    is_wide = tally.options.id_column is not None
+    if kind != "parquet":
+        refuse_foreign(opened)
+    if is_wide:
+        read_wide(opened, path, kind, encoder, tally)
+    elif kind == "parquet":
+        read_parquet(opened, path, encoder, tally)
+    elif kind in ("tsv", "csv", "txt"):
+        read_table(opened, kind, encoder, tally)
+    elif kind == "jsonl":
+        read_json_lines(opened, encoder, tally)
+    else:
+        names = names or RdfNames(tally.options.label_properties, tally.options.languages)
+        if kind == "obo":
+            read_obo(opened, encoder, tally, names)
+        else:
+            read_rdf(opened, kind, encoder, tally, names, scope)
     return names
 
 

@@ -19,7 +19,7 @@ from gamma_kg.data.layout import Layout, cells_of, find_layout, separator_of
 from gamma_kg.data.lines import line_chunks, numbered_lines
 from gamma_kg.data.options import Tally
 from gamma_kg.data.streams import Input
-from gamma_kg.errors import DataError
+from gamma_kg.errors import EmptyFileError
 from gamma_kg.machine.fork import can_use_polars
 
 BATCH_ROWS = 200_000
@@ -51,7 +51,7 @@ def _first_chunk(opened: Input, tally: Tally) -> tuple[tuple[int, bytes], Iterat
     while first is not None and not any(line.strip() for _, line in numbered_lines(first)):
         first = next(chunks, None)
     if first is None:
-        raise DataError(f"{opened.name}: the file is empty; expected one triple a line (head, relation, tail)")
+        raise EmptyFileError(f"{opened.name}: the file is empty; expected one triple a line (head, relation, tail)")
     return first, chunks
 
 

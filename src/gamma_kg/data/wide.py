@@ -15,6 +15,7 @@ import polars as pl
 
 from gamma_kg.data.columns import by_choice
 from gamma_kg.data.encoder import TripleEncoder
+from gamma_kg.data.formats import few
 from gamma_kg.data.frames import refusing_damage, scan_parquet, text_columns
 from gamma_kg.data.options import Tally
 from gamma_kg.data.streams import Input
@@ -73,9 +74,9 @@ def add_columns(
             relation = pl.Series([header[position]]).new_from_index(0, len(facts))
             encoder.add(names, relation, pl.Series([cell for _, cell in facts], dtype=pl.String))
     if left_out:
-        shown = ", ".join(left_out[:8]) + (f" and {len(left_out) - 8} more" if len(left_out) > 8 else "")
         tally.notes.append(
-            f"{where}: columns that link nothing were left out ({shown}); name the ones you want (--columns a,b,c)"
+            f"{where}: columns that link nothing were left out ({few(left_out, 8)}); "
+            "name the ones you want (--columns a,b,c)"
         )
 
 
