@@ -40,10 +40,22 @@ def test_a_running_job_is_cancelled_and_a_waiting_one_never_starts() -> None:
     with pytest.raises(QueueFullError, match="2 jobs"):
         jobs.start("complete", "g", "", endless)
     jobs.cancel(second)
-    assert second.state == "cancelled"
+    assert second.state == "cancelled" and not second.cancelling
     jobs.cancel(first)
     wait_for(lambda: first.has_ended)
     assert first.state == "cancelled" and second.done == 0
+    jobs.stop(0)
+
+
+def test_a_cancelled_job_says_so_while_it_is_in_the_middle_of_something() -> None:
+    jobs, may_go_on = Jobs(limit=1), threading.Event()
+    job = jobs.start("complete", "g", "", lambda job: may_go_on.wait(10) and job.check())
+    wait_for(lambda: job.state == "running")
+    jobs.cancel(job)
+    assert job.cancelling and job.state == "running"
+    may_go_on.set()
+    wait_for(lambda: job.has_ended)
+    assert job.state == "cancelled" and not job.cancelling
     jobs.stop(0)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gamma_kg import KnowledgeGraph
+from gamma_kg.serve.facts import best_connected
 from gamma_kg.serve.names import LargeNameSearch, NameSearch
 
 NAMES = ["Kenya", "Mount Kenya", "Côte d'Ivoire", "Ken", "New Kent", "Uganda", "a\nb", "Kenyan shilling"]
@@ -73,3 +74,12 @@ def test_names_on_disk_are_found_from_their_start_misspelt_and_by_any_part(
 def test_a_part_that_runs_over_into_the_next_name_is_no_match(stored: KnowledgeGraph) -> None:
     first, second = stored.entities[0], stored.entities[1]
     assert stored.entities.holding(first[-2:] + second[:2]) == []  # type: ignore[attr-defined]
+
+
+def test_before_anything_is_typed_names_on_disk_come_by_their_facts(
+    stored: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gamma_kg.serve.facts.ENTITIES_AT_ONCE", 2)  # the best of each part are compared
+    first = best_connected(stored, 3)
+    assert stored.entities[first[0]] == "Uganda" and len(set(first)) == 3
+    assert LargeNameSearch(stored.entities, first).find(" ", 2) == first[:2]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from fastapi.testclient import TestClient
 
-from gamma_kg.serve.pages.rendering import section_of
+from gamma_kg.serve.pages.rendering import section_of, sentence
 
 PAGE = {"Accept": "text/html"}
 
@@ -20,7 +22,7 @@ def test_a_misspelt_name_is_answered_with_links_that_ask_the_repaired_question(c
 
 def test_an_entity_that_is_not_there_is_answered_with_names_that_resemble_it(client: TestClient) -> None:
     page = client.get("/g/family/entity", params={"name": "Anne<b>"}, headers=PAGE)
-    assert page.status_code == 404 and "no entity is named &#39;Anne&lt;b&gt;&#39;" in page.text
+    assert page.status_code == 404 and "No entity is named &#39;Anne&lt;b&gt;&#39;" in page.text
     assert 'href="/g/family/entity?name=Ann"' in client.get("/g/family/entity?name=Anne", headers=PAGE).text
 
 
@@ -45,3 +47,37 @@ def test_every_page_belongs_to_an_entry_of_the_menu(path: str, section: str) -> 
 
 def test_the_menu_marks_where_one_is(client: TestClient) -> None:
     assert '/missing" aria-current="page">' in client.get("/g/family/missing", headers=PAGE).text
+
+
+def test_a_relation_shows_its_facts_by_head_a_page_at_a_time(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gamma_kg.serve.pages.looking.FACTS_A_PAGE", 30)
+    path, shown = "/g/hostile/relation?name=links+%3C/svg%3E", 0
+    for offset in (0, 30):
+        page = client.get(f"{path}&offset={offset}", headers=PAGE).text
+        rows = page.partition("<tbody>")[2].partition("</tbody>")[0]
+        shown += rows.count('class="entity"') - rows.count("<tr>")  # a name a fact, and one more a head
+        assert rows.count("<tr>") <= 7 and "of 42" in page
+        assert ("Later" in page, "Earlier" in page) == (offset == 0, offset > 0)
+    assert shown == 42
+
+
+def test_a_search_that_finds_nothing_says_why_and_offers_one_without_reasons(client: TestClient) -> None:
+    wish = {"entity": "Ann", "relation": "mother of", "min_cases": "1000"}
+    job = client.post("/g/family/missing", data=wish, headers=PAGE, follow_redirects=False).headers["location"]
+    for _ in range(600):
+        page = client.get(job, headers=PAGE).text
+        if 'data-state="done"' in page:
+            break
+        time.sleep(0.05)
+    form = page.partition("Nothing to propose")[2].partition("</form>")[0]
+    assert "1000 cases" in form and 'name="entity" value="Ann"' in form and 'name="min_cases" value="0"' in form
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("no answer within 3 s", "No answer within 3 s"), ("my.tsv: it is empty", "my.tsv: it is empty")],
+)
+def test_a_sentence_begins_with_a_capital_unless_a_name_stands_there(text: str, shown: str) -> None:
+    assert sentence(text) == shown

@@ -61,6 +61,13 @@ def test_an_ontology_is_taken_and_shown_by_its_labels(make_client: MakeClient, n
     assert [fact["tail"] for fact in entity["facts"]] == ["cell"]
 
 
+def test_a_refusal_names_the_file_as_its_owner_does_wherever_it_is_kept(make_client: MakeClient) -> None:
+    content = b'<?xml version="1.0"?><Ontology xmlns="http://www.w3.org/2002/07/owl#"></Ontology>'
+    answer = make_client().post("/v1/graphs", files={"file": ("my pizza.owl", content)})
+    said = answer.json()["detail"]
+    assert answer.status_code == 400 and "--input my pizza.owl --output my pizza.ttl" in said
+
+
 def test_graphs_that_come_at_the_same_time_do_not_pass_the_limit(make_service: Callable[..., Service]) -> None:
     service = make_service(graphs=4)  # two are there already
 

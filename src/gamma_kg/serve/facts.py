@@ -15,6 +15,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of, inverse_of, is_inverse
 from gamma_kg.graph.type_relations import says_type
 
+ENTITIES_AT_ONCE = 1 << 20
 HEAD_OF, TAIL_OF = "head of ", "tail of "
 
 
@@ -32,6 +33,19 @@ def degrees(kg: KnowledgeGraph) -> Tensor:
     """Facts of every entity, at either end, int64 [N]."""
     edges = kg.edges
     return edges.group_ptr[edges.node_ptr].diff()
+
+
+def best_connected(kg: KnowledgeGraph, count: int) -> list[int]:
+    """Entities with the most facts, a part of the graph at a time: a store may be larger than memory."""
+    edges = kg.edges
+    best, most = torch.empty(0, dtype=torch.long), torch.empty(0, dtype=torch.long)
+    for first in range(0, kg.num_entities, ENTITIES_AT_ONCE):
+        here = edges.group_ptr[edges.node_ptr[first : first + ENTITIES_AT_ONCE + 1]].diff()
+        top = here.topk(min(count, len(here)))
+        best, most = torch.cat((best, top.indices + first)), torch.cat((most, top.values))
+        kept = most.argsort(descending=True, stable=True)[:count]
+        best, most = best[kept], most[kept]
+    return best.tolist()
 
 
 def degree(kg: KnowledgeGraph, entity: int) -> int:

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from gamma_kg.errors import DataError, did_you_mean
 from gamma_kg.graph.graph import KnowledgeGraph
-from gamma_kg.serve.facts import Types, degrees, relation_counts
+from gamma_kg.serve.facts import Types, best_connected, degrees, relation_counts
 from gamma_kg.serve.names import SMALL, LargeNameSearch, NameSearch
 from gamma_kg.serve.review import Review
+
+MOST_LISTED = 1000  # names that are shown before anything is typed, where not all are kept in memory
 
 
 class UnknownGraphError(DataError):
@@ -53,7 +55,7 @@ class HostedGraph:
     @cached_property
     def entities(self) -> NameSearch | LargeNameSearch:
         if self.kg.path is not None or self.kg.num_entities > SMALL:
-            return LargeNameSearch(self.kg.entities)
+            return LargeNameSearch(self.kg.entities, best_connected(self.kg, MOST_LISTED))
         return NameSearch(self.kg.entities, degrees(self.kg).numpy())
 
     @cached_property
@@ -68,11 +70,13 @@ class HostedGraph:
     def types(self) -> Types:
         return Types(self.kg)
 
-    def facts_with(self, relation: int, limit: int) -> list[tuple[str, str]]:
-        """Heads and tails of the first facts of a relation."""
+    def facts_with(self, relation: int, offset: int, limit: int) -> list[tuple[str, str]]:
+        """A page of heads and tails of a relation's facts."""
         found: list[tuple[str, str]] = []
         for block in self.kg.triple_blocks():
-            rows = block[block[:, 1] == relation][: limit - len(found)]
+            of_relation = block[block[:, 1] == relation]
+            rows = of_relation[offset : offset + limit - len(found)]
+            offset = max(0, offset - len(of_relation))
             found += [(self.kg.entities[h], self.kg.entities[t]) for h, _, t in rows.tolist()]
             if len(found) >= limit:
                 break

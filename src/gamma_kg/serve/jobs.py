@@ -7,7 +7,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -37,6 +37,7 @@ class Job:
     graph: str
     about: str  # what it looks for, in words
     work: Callable[[Job], Any] = field(repr=False)
+    wish: Mapping[str, str] = field(default_factory=dict)  # the fields of a form that asks for the same again
     state: State = "waiting"
     done: int = 0
     total: int = 0
@@ -58,6 +59,10 @@ class Job:
     def has_ended(self) -> bool:
         return self.state in ENDED
 
+    @property
+    def cancelling(self) -> bool:
+        return self.is_cancelled and not self.has_ended
+
 
 class Jobs:
     """A thread that works through a queue of jobs and remembers those that have ended."""
@@ -71,14 +76,21 @@ class Jobs:
         self._thread = threading.Thread(target=self._run, name="gamma-jobs", daemon=True)
         self._thread.start()
 
-    def start(self, kind: Literal["complete", "calibrate"], graph: str, about: str, work: Callable[[Job], Any]) -> Job:
+    def start(
+        self,
+        kind: Literal["complete", "calibrate"],
+        graph: str,
+        about: str,
+        work: Callable[[Job], Any],
+        wish: Mapping[str, str] | None = None,
+    ) -> Job:
         with self._condition:
             if self._is_stopping:
                 raise StoppingError("the server is ending; ask again when it is back")
             if sum(not job.has_ended for job in self._jobs.values()) >= self._limit:
                 raise QueueFullError(f"{self._limit} jobs wait or run already; cancel one or ask again later")
             # The id is also what keeps one caller from another's job, so it can't be guessed.
-            job = Job(secrets.token_urlsafe(9), kind, graph, about, work)
+            job = Job(secrets.token_urlsafe(9), kind, graph, about, work, wish or {})
             self._jobs[job.id] = job
             self._queue.append(job)
             self._forget_old()

@@ -38,11 +38,14 @@ def fold(name: str) -> str:
 class LargeNameSearch:
     """The same for names by the million, or on disk: from the start, one slip of the pen away, alike, or anywhere."""
 
-    def __init__(self, names: Names) -> None:
-        self._names = names
+    def __init__(self, names: Names, first: Sequence[int] = ()) -> None:
+        """`first` are those to name before anything is typed."""
+        self._names, self._first = names, first
 
     def find(self, text: str, limit: int) -> list[int]:
         wanted = text.strip()
+        if not wanted and self._first:
+            return list(self._first[:limit])
         found = dict.fromkeys([wanted] if wanted and wanted in self._names else [])
         found.update(dict.fromkeys(self._names.search(wanted, limit)))
         for more, least in ((self._slips, FEW), (self._names.nearest, FEW), (self._holding, limit)):

@@ -249,8 +249,9 @@ class JobInfo(Record):
     graph: str
     about: str
     state: Literal["waiting", "running", "done", "failed", "cancelled"]
+    cancelling: bool = Field(description="Told to end, and about to: what is being computed is computed first.")
     done: int = Field(description="Queries asked so far.")
-    total: int
+    total: int = Field(description="Queries in all; 0 while it is found out which these are.")
     error: str | None
     message: str | None = Field(description="What came out, in a sentence.")
 

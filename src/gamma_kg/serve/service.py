@@ -222,7 +222,8 @@ class Service:
                 *(("of the whole graph",) if entity is None and relation is None else ()),
             )
         )
-        return self.jobs.start("complete", graph.id, about, work)
+        wish = {"entity": entity or "", "relation": relation or "", "top": str(top), "min_cases": str(min_cases)}
+        return self.jobs.start("complete", graph.id, about, work, wish)
 
     def start_calibrate(self, graph: HostedGraph) -> Job:
         """Fits probabilities to the graph by hiding some of its facts."""

@@ -17,7 +17,12 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.serve.hosted import HostedGraph
 from gamma_kg.serve.service import Service
 
-ENDINGS = (".tsv", ".csv", ".txt", ".jsonl", ".parquet", ".nt", ".nq", ".ttl", ".trig", ".rdf", ".owl", ".obo")
+KINDS = {
+    "Tables": (".tsv", ".csv", ".txt", ".jsonl", ".parquet"),
+    "RDF": (".nt", ".nq", ".ttl", ".trig", ".rdf"),
+    "ontologies": (".owl", ".obo"),
+}
+ENDINGS = tuple(ending for some in KINDS.values() for ending in some)
 CHUNK = 1 << 20
 LONGEST_TITLE = 80
 
@@ -73,7 +78,8 @@ def _read(path: str, shown: str, most: int) -> KnowledgeGraph:
         kg = KnowledgeGraph.from_file(path, progress=False)
     except DataError as error:
         # The caller knows the file by its own name.
-        raise DataError(str(error).replace(path, shown).replace(path.rsplit("/", 1)[-1], shown)) from error
+        said, stored = str(error).replace(path, shown), PurePosixPath(path)
+        raise DataError(said.replace(stored.name, shown).replace(stored.stem, PurePosixPath(shown).stem)) from error
     if not 1 <= kg.num_triples <= most:
         raise DataError(f"{shown}: 1 to {most:,} facts are taken, found {kg.num_triples:,}")
     kg.edges, kg.relation_graph  # noqa: B018

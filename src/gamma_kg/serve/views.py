@@ -91,5 +91,7 @@ def proposals(graph: HostedGraph, job: Job) -> list[schemas.Proposal]:
 def _message(job: Job) -> str | None:
     if isinstance(job.result, Completion):
         r = job.result
+        if r.queries_in_all is None:
+            return f"{len(r.facts):,} facts found; stopped before it was chosen what to ask"
         return f"{len(r.facts):,} facts found; {r.queries_asked:,} of {r.queries_in_all:,} promising questions asked"
     return job.result if isinstance(job.result, str) else None

@@ -14,7 +14,7 @@ from gamma_kg.serve.pages.rendering import Render
 from gamma_kg.serve.problems import status_of
 from gamma_kg.serve.security import COOKIE, Token
 from gamma_kg.serve.service import Service
-from gamma_kg.serve.uploads import ENDINGS, take_in
+from gamma_kg.serve.uploads import KINDS, take_in
 
 
 def routes(service: Service, render: Render, token: Token, openapi: Callable[[], dict[str, Any]]) -> APIRouter:
@@ -28,7 +28,7 @@ def routes(service: Service, render: Render, token: Token, openapi: Callable[[],
     def shown(request: Request, status: int = 200, complaint: str = "") -> HTMLResponse:
         infos = [views.graph_info(graph) for graph in service.graphs]
         limits = service.limits
-        return render(request, "graphs.html", status, infos=infos, endings=ENDINGS, limits=limits, complaint=complaint)
+        return render(request, "graphs.html", status, infos=infos, endings=KINDS, limits=limits, complaint=complaint)
 
     @pages.get("/graphs")
     async def graphs(request: Request) -> HTMLResponse:

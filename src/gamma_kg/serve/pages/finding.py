@@ -9,6 +9,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from gamma_kg.errors import DataError, GammaError
+from gamma_kg.rules.reasons import MIN_CASES
 from gamma_kg.serve import schemas, views
 from gamma_kg.serve.hosted import HostedGraph
 from gamma_kg.serve.pages.rendering import Given, Render
@@ -35,6 +36,7 @@ def routes(service: Service, render: Render) -> APIRouter:
             accepted=hosted.review.facts("accepted"),
             rejected=hosted.review.facts("rejected"),
             calibration=hosted.calibration,
+            least_cases=MIN_CASES,
         )
 
     @pages.get("/g/{graph}/missing")
@@ -49,6 +51,7 @@ def routes(service: Service, render: Render) -> APIRouter:
         entity: Annotated[str, Form(max_length=schemas.MAX_NAME)] = "",
         relation: Annotated[str, Form(max_length=schemas.MAX_NAME)] = "",
         top: Annotated[int, Form(ge=1, le=1000)] = 100,
+        min_cases: Annotated[int, Form(ge=0, le=1000)] = MIN_CASES,
     ) -> Response:
         hosted = service.graphs[graph]
         try:
@@ -57,7 +60,11 @@ def routes(service: Service, render: Render) -> APIRouter:
             else:
                 most = min(top, service.limits.results)
                 job = service.start_complete(
-                    hosted, entity=entity.strip() or None, relation=relation.strip() or None, top=most
+                    hosted,
+                    entity=entity.strip() or None,
+                    relation=relation.strip() or None,
+                    top=most,
+                    min_cases=min_cases,
                 )
         except GammaError as error:  # beside the form, where it can be mended
             return shown(request, hosted, entity, relation, status_of(error), str(error))
@@ -67,7 +74,7 @@ def routes(service: Service, render: Render) -> APIRouter:
     async def job_page(request: Request, graph: str, job: str) -> HTMLResponse:
         hosted, found = service.graphs[graph], service.jobs[job]
         facts = views.proposals(hosted, found) if found.state == "done" else []
-        return render(request, "job.html", graph=hosted, job=views.job_info(found), facts=facts)
+        return render(request, "job.html", graph=hosted, job=views.job_info(found), facts=facts, wish=found.wish)
 
     @pages.post("/g/{graph}/jobs/{job}/cancel")
     async def cancel(graph: str, job: str) -> Response:

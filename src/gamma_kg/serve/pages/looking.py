@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import groupby
+from operator import itemgetter
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -76,9 +78,12 @@ def routes(service: Service, render: Render) -> APIRouter:
         )
 
     @pages.get("/g/{graph}/relation")
-    async def relation(request: Request, graph: str, name: Given) -> HTMLResponse:
+    async def relation(
+        request: Request, graph: str, name: Given, offset: Annotated[int, Query(ge=0, le=10**9)] = 0
+    ) -> HTMLResponse:
         hosted = service.graphs[graph]
         index = hosted.kg.relation_id(name)
+        facts = await asyncio.to_thread(hosted.facts_with, index, offset, FACTS_A_PAGE)  # may look through all facts
         return render(
             request,
             "relation.html",
@@ -86,7 +91,9 @@ def routes(service: Service, render: Render) -> APIRouter:
             name=hosted.kg.relations[index],
             identifier=hosted.kg.relations.identifier(index),
             count=int(hosted.facts_by_relation[index]),
-            facts=hosted.facts_with(index, FACTS_A_PAGE),
+            facts=[(head, [tail for _, tail in same]) for head, same in groupby(facts, itemgetter(0))],
+            offset=offset,
+            page_size=FACTS_A_PAGE,
         )
 
     return pages

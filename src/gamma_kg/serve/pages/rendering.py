@@ -5,6 +5,7 @@ All names go through the templates' escaping, and what can't be seen in them is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -21,6 +22,8 @@ from gamma_kg.serve.service import Service
 Render = Callable[..., HTMLResponse]
 # An empty field of a form means that nothing was given.
 Given = Annotated[str, Query(max_length=schemas.MAX_NAME)]
+WIDTH = re.compile(r'<svg [^>]*?width="([\d.]+)')
+FITTING = 832  # pixels: a wider picture may be made smaller, down to this
 LONG_HEADING = 60  # letters; beyond these it is set in smaller type
 
 SECTIONS = {
@@ -48,8 +51,15 @@ def environment() -> Environment:
     env.globals["long"] = lambda heading: Markup(' class="long"') if len(heading) > LONG_HEADING else ""
     env.filters["percent"] = lambda p: f"{p:.1%}" if p >= 0.001 or p == 0 else "< 0.1%"
     env.filters["count"] = lambda number: f"{number:,}"
+    env.filters["sentence"] = sentence
     env.filters["exact"] = lambda text: Markup(escape(text))  # for values that are sent back
     return env
+
+
+def sentence(text: str) -> str:
+    """With a capital, where it begins with a word: the name of a file stays as it is."""
+    first = text.partition(" ")[0]
+    return text[:1].upper() + text[1:] if first.isalpha() else text
 
 
 def section_of(path: str) -> str:
@@ -79,4 +89,7 @@ def renderer(service: Service, has_token: bool) -> Render:
 
 def inline(picture: str) -> Markup:
     """A picture for a page. With links in it, it is a group of things for those who don't see it, not one image."""
+    found = WIDTH.search(picture)
+    if found and float(found[1]) > FITTING:
+        picture = picture.replace('class="g-picture"', 'class="g-picture large"', 1)
     return Markup(picture.replace('role="img"', 'role="group"', 1))

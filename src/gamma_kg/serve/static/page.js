@@ -112,13 +112,22 @@ class Completion {
 // A job's progress, as it comes; at its end the page is loaded again with the result.
 function follow(card) {
   const events = new EventSource(`/v1/jobs/${encodeURIComponent(card.dataset.job)}/events`);
+  const put = (name, text) => { card.querySelector(`[data-job-${name}]`).textContent = text; };
+  let begun = null; // how far it was when first looked at, and when that was
   events.addEventListener("progress", (event) => {
     const job = JSON.parse(event.data);
-    card.querySelector("[data-job-state]").textContent = job.state;
-    const total = job.total ? ` of ${job.total.toLocaleString("en")} questions` : "";
-    card.querySelector("[data-job-count]").textContent = job.done.toLocaleString("en") + total;
+    put("state", job.cancelling ? "cancelling" : job.state);
+    if (!job.total) { // what it says while it chooses its questions is written already, but for its turn in the queue
+      if (job.state === "running") put("count", "choosing what to ask");
+      return;
+    }
+    put("count", `${job.done.toLocaleString("en")} of ${job.total.toLocaleString("en")} questions`);
     const bar = card.querySelector("progress");
-    if (bar) { bar.max = job.total || 1; bar.value = job.done; }
+    if (bar) { bar.max = job.total; bar.value = job.done; }
+    begun ??= { at: Date.now(), done: job.done };
+    const seconds = (Date.now() - begun.at) / 1000;
+    const left = (job.total - job.done) * seconds / (job.done - begun.done);
+    if (seconds > 5 && Number.isFinite(left)) put("left", left < 90 ? `about ${Math.ceil(left)} s left` : `about ${Math.round(left / 60).toLocaleString("en")} min left`);
   });
   events.addEventListener("end", () => { events.close(); location.reload(); });
   // The server says no (it was started again and knows no such job): the page loaded again says why.
@@ -200,7 +209,7 @@ document.querySelectorAll("[data-job][data-state=waiting], [data-job][data-state
 document.querySelectorAll("form.verdict").forEach(decide);
 showWaiting();
 // Of a picture that is wider than the window the middle is what one came for.
-document.querySelectorAll(".picture:not(.shrinks)").forEach((one) => { one.scrollLeft = (one.scrollWidth - one.clientWidth) / 2; });
+document.querySelectorAll(".picture:not(.shrinks)").forEach((one) => { one.scrollTo((one.scrollWidth - one.clientWidth) / 2, (one.scrollHeight - one.clientHeight) / 2); });
 document.querySelector("[data-theme-button]").addEventListener("click", switchTheme);
 document.addEventListener("keydown", (event) => {
   const isTyping = /^(input|select|textarea)$/i.test(document.activeElement.tagName);
