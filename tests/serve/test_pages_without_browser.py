@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from clients import MakeClient
 from fastapi.testclient import TestClient
 
 from gamma_kg.serve.pages.rendering import section_of, sentence
@@ -35,6 +36,17 @@ def test_missing_facts_of_nobody_are_refused_beside_the_form_with_what_was_typed
     page = client.post("/g/family/missing", data={"entity": "Nobody <b>"}, headers=PAGE)
     assert page.status_code == 404 and 'class="complaint"' in page.text
     assert 'value="Nobody &lt;b&gt;"' in page.text and "Nobody <b>" not in page.text
+
+
+def test_a_page_that_can_not_be_shown_leads_back_and_a_late_one_to_the_next_try(make_client: MakeClient) -> None:
+    fact = {"head": "Ann", "relation": "mothr of", "tail": "Bob"}
+    page = make_client().get("/g/family/why", params=fact, headers=PAGE)
+    assert page.status_code == 404 and "did you mean &#39;mother of&#39;" in page.text
+    assert 'href="/g/family">Back to family' in page.text and "gamma describe" not in page.text
+    assert "Try again" not in page.text
+    late = make_client(seconds=1e-6).get("/g/family/why?head=Ann&relation=mother+of&tail=Bob", headers=PAGE)
+    assert late.status_code == 503
+    assert 'href="/g/family/why?head=Ann&amp;relation=mother+of&amp;tail=Bob">Try again' in late.text
 
 
 @pytest.mark.parametrize(
