@@ -12,7 +12,7 @@ Local = Literal["auto", "off"] | int | str  # a number, also as text, is a budge
 
 # docs/local.md has the measurements behind these. In a graph that is twice as dense an entity has twice the triples and
 # twice as many others near it: so the budget goes with the square of the average degree.
-TRIPLES_PER_SQUARE = 20
+TRIPLES_PER_SQUARE = 30
 LEAST_TRIPLES, MOST_TRIPLES = 8_000, 22_000
 # Beside it stands a near neighbourhood with a fact for so many of its own. In a graph of this average degree or more
 # there is none: it would have too few entities.
