@@ -196,6 +196,15 @@ def test_complete_keeps_to_its_budget_and_goes_on(run, graph: Path, model: Path,
     assert out.read_text().startswith("head\trelation\ttail\tprobability\tscore\tlocal\thead_id")
 
 
+def test_complete_says_when_its_budget_ends_before_it_is_chosen_what_to_ask(
+    run, graph: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gamma_kg.rules.slots.SLOTS_PER_TICK", 1)
+    options = ["--out", tmp_path / "new.tsv", "-m", model, "--no-calibrate", "--budget", "0.000001s"]
+    code, _, err = run("complete", graph, *options)
+    assert code == 0 and "it was not yet chosen what to ask" in err and "give it more time" in err
+
+
 def test_complete_looks_names_up_before_it_computes_anything(
     run, graph: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

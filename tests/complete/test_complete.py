@@ -17,7 +17,7 @@ from gamma_kg.complete.review import write_review
 from gamma_kg.demo import demo_split
 from gamma_kg.io.journal import Journal
 from gamma_kg.rules import Rules
-from gamma_kg.rules.slots import MIN_WORTH, Slots, choose_queries
+from gamma_kg.rules.slots import MIN_WORTH, SLOTS_PER_TICK, Slots, choose_queries
 
 # In graphs of a few facts no reason has three cases; what is tested here needs none.
 complete = partial(complete_with_reasons, min_cases=0)
@@ -315,6 +315,42 @@ def test_ctrl_c_gives_what_was_found_if_so_asked(
     assert part.was_interrupted and part.queries_asked == 8 and 0 < len(part.facts) < len(whole)
     # Gone on with, the facts are the same to the last bit.
     assert complete(small_gamma, countries, **options).facts == whole
+
+
+@pytest.fixture
+def many_relations() -> KnowledgeGraph:
+    """More slots than are looked at between two looks at the clock."""
+    relations = range(SLOTS_PER_TICK)
+    return KnowledgeGraph.from_triples([(f"e{(r + i) % 9}", f"r{r}", f"e{i}") for r in relations for i in range(9)])
+
+
+def test_a_budget_that_ends_while_it_is_chosen_what_to_ask_is_kept(
+    many_relations: KnowledgeGraph, small_gamma: Gamma, tmp_path: Path
+) -> None:
+    journal = tmp_path / "j"
+    found = complete(small_gamma, many_relations, budget_seconds=0, journal=journal)
+    assert (found.facts, found.queries_asked, found.queries_in_all) == ([], 0, None)
+    assert not found.is_finished and not found.was_interrupted and journal.exists()
+    assert complete(small_gamma, many_relations, budget_seconds=3600, journal=journal).is_finished
+    with pytest.raises(DataError, match="the time ended while it was being chosen what to ask; give it more"):
+        small_gamma.calibrate(many_relations, budget_seconds=0)
+
+
+def test_ctrl_c_while_it_is_chosen_what_to_ask_keeps_what_was_found_before(
+    countries: KnowledgeGraph, small_gamma: Gamma, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proposals, "BLOCK_QUERIES", 4)
+
+    def interrupt(*at: int) -> None:
+        if at[0]:
+            raise KeyboardInterrupt
+
+    options = {"top": 1000, "journal": tmp_path / "j", "on_interrupt": "return"}
+    before = complete(small_gamma, countries, **options, progress=interrupt)
+    assert before.queries_asked == 4 and before.facts
+    monkeypatch.setattr(Slots, "promising", lambda *_: interrupt(1))
+    found = complete(small_gamma, countries, **options)
+    assert found.was_interrupted and found.queries_in_all is None and found.facts == before.facts
 
 
 def test_a_full_disk_is_one_error(

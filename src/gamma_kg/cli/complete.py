@@ -184,10 +184,15 @@ def complete(
         write_json_lines(sys.stdout, identified(rows, kg))
     elif out is None and review is None:
         print_facts(found.facts[:SHOWN])
-    asked = f"{found.queries_asked:,} of {found.queries_in_all:,} promising queries asked in {found.seconds:.0f} s"
+    if found.queries_in_all is None:
+        asked = f"after {found.seconds:.0f} s it was not yet chosen what to ask"
+    else:
+        asked = f"{found.queries_asked:,} of {found.queries_in_all:,} promising queries asked in {found.seconds:.0f} s"
     where = "".join(f" in {path}" for path in (out, review) if path is not None)
     rest = "" if found.is_finished else "; the same command goes on from here"
-    if not found.is_finished and out is None:
+    if found.queries_in_all is None:
+        rest = "" if found.was_interrupted else "; give it more time"
+    elif not found.is_finished and out is None:
         rest = "; with --out FILE the same command would go on from here"
     stopped = "stopped; " if found.was_interrupted else ""
     on = basis(gamma.triples(kg, local))

@@ -15,7 +15,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import direct_of
 from gamma_kg.rules import Rules, rules_of
 from gamma_kg.rules.reasons import MIN_CASES
-from gamma_kg.rules.slots import REST
+from gamma_kg.rules.slots import REST, SLOTS_PER_TICK
 
 IntArray = NDArray[np.int64]
 # Unless told otherwise one relation takes at most this part of the list while others have proposals.
@@ -82,8 +82,11 @@ class Choice:
             min_cases=min_cases,
         )
 
-    def about(self, kg: KnowledgeGraph, queries: IntArray, *, by_rules: bool) -> IntArray:
-        """The queries that start at a thing that is asked about; blank nodes never are."""
+    def about(
+        self, kg: KnowledgeGraph, queries: IntArray, *, by_rules: bool, tick: Callable[[], None] = lambda: None
+    ) -> IntArray:
+        """The queries that start at a thing that is asked about; blank nodes never are. `tick` as for
+        `choose_queries`."""
         if self.entities is not None:
             queries = queries[np.isin(queries[:, 0], sorted(self.entities))]
         rules = rules_of(kg)
@@ -96,7 +99,7 @@ class Choice:
             queries = queries[rules.axioms.members(self.type_)[queries[:, 0]]]
         if rules.axioms.is_blank is not None:
             queries = queries[~rules.axioms.is_blank[queries[:, 0]]]
-        return queries[~_out_of_place(rules, queries)] if by_rules else queries
+        return queries[~_out_of_place(rules, queries, tick)] if by_rules else queries
 
     def bound(self, relation: int) -> float:
         return self.least_of.get(relation, self.least)
@@ -133,13 +136,16 @@ class Choice:
         }
 
 
-def _out_of_place(rules: Rules, queries: IntArray) -> NDArray[np.bool_]:
+def _out_of_place(rules: Rules, queries: IntArray, tick: Callable[[], None]) -> NDArray[np.bool_]:
     """Queries that no answer fits, whatever it is: the class above the top one, the country of a country, the base of a
     property where only pizzas have one. And what is to be said of terms that the ontology only refers to: that is for
     the ontology that they are from."""
     found = np.zeros(len(queries), dtype=bool)
     order = np.argsort(queries[:, 1], kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(queries[order, 1])) + 1) if len(queries) else ():
+    of_each = np.split(order, np.flatnonzero(np.diff(queries[order, 1])) + 1) if len(queries) else []
+    for number, rows in enumerate(of_each, 1):
+        if number % SLOTS_PER_TICK == 0:
+            tick()
         relation = int(queries[rows[0], 1])
         for outside in (
             rules.unasked.out_of_place(relation),

@@ -27,7 +27,7 @@ from gamma_kg.nn.answers import Answers
 from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.odds import End, FactOdds, from_log_odds, log_odds
-from gamma_kg.predicting.pace import Pace
+from gamma_kg.predicting.pace import OutOfTimeError, Pace
 from gamma_kg.predicting.predictor import Predictor
 from gamma_kg.predicting.switch import Local
 from gamma_kg.rules import Rules, rules_of
@@ -61,7 +61,7 @@ class Completion:
 
     facts: list[Fact]
     queries_asked: int
-    queries_in_all: int
+    queries_in_all: int | None  # None: it ended while it was being chosen what to ask
     seconds: float
     was_interrupted: bool = False
 
@@ -112,23 +112,27 @@ def complete(
         min_cases=min_cases,
     )
     started, pace = time.monotonic(), Pace(BLOCK_QUERIES, budget_seconds)
-    queries = promising_queries(kg, choice, rules=rules)
     how = AnswerOptions(rules=rules, memory=memory, local=local)
     record = Journal(journal, run_fingerprint(model, kg, how, **choice.record()))
     found: list[Found] = [tuple(fact) for block in record.blocks for fact in block["facts"]]
     asked = sum(block["queries"] for block in record.blocks)
-    finder = Finder(model, kg, how, choice.min_cases)
-    finder.seen.update(fact[:3] for fact in found)
+    in_all: int | None = None
     was_interrupted = False
     try:
-        while asked < len(queries) and (size := pace.next()):
+        queries = promising_queries(kg, choice, rules=rules, tick=pace.require_time)
+        in_all = len(queries)
+        finder = Finder(model, kg, how, choice.min_cases)
+        finder.seen.update(fact[:3] for fact in found)
+        while asked < in_all and (size := pace.next()):
             if progress is not None:
-                progress(asked, len(queries))
+                progress(asked, in_all)
             block = queries[asked : asked + size]
             new = [fact for fact in finder.facts(block) if fact[3] >= choice.bound(fact[1])]
             record.add({"queries": len(block), "facts": new})
             found.extend(new)
             asked += len(block)
+    except OutOfTimeError:
+        pass
     except KeyboardInterrupt:
         record.close()
         if on_interrupt == "raise":
@@ -137,22 +141,25 @@ def complete(
     except BaseException:
         record.close()
         raise
-    if progress is not None and not was_interrupted:
-        progress(asked, len(queries))
-    if asked == len(queries):
+    if progress is not None and in_all is not None and not was_interrupted:
+        progress(asked, in_all)
+    if asked == in_all:
         record.remove()
     else:
         record.close()
     facts = listed(kg, choice, found, rules=rules)
-    return Completion(facts, asked, len(queries), time.monotonic() - started, was_interrupted)
+    return Completion(facts, asked, in_all, time.monotonic() - started, was_interrupted)
 
 
-def promising_queries(kg: KnowledgeGraph, choice: Choice, *, rules: bool = True) -> NDArray[np.int64]:
+def promising_queries(
+    kg: KnowledgeGraph, choice: Choice, *, rules: bool = True, tick: Callable[[], None] = lambda: None
+) -> NDArray[np.int64]:
     """The queries (source, relation id) that a completion asks, most promising first, [n, 2]; without rules also those
-    that no answer fits."""
+    that no answer fits. `tick` as for `choose_queries`."""
     relations = np.array(choice.relations, dtype=np.int64)
     among = None if choice.entities is None else np.array(sorted(choice.entities), dtype=np.int64)
-    return choice.about(kg, choose_queries(kg, rules_of(kg).slots, relations, among), by_rules=rules)
+    chosen = choose_queries(kg, rules_of(kg).slots, relations, among, tick)
+    return choice.about(kg, chosen, by_rules=rules, tick=tick)
 
 
 def listed(kg: KnowledgeGraph, choice: Choice, found: Sequence[Found], *, rules: bool) -> list[Fact]:

@@ -22,7 +22,7 @@ from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import both_ways, direct_of
 from gamma_kg.predicting.calibration import Calibration, FloatArray
 from gamma_kg.predicting.odds import FactOdds, ScoreQueries
-from gamma_kg.predicting.pace import Pace
+from gamma_kg.predicting.pace import OutOfTimeError, Pace
 from gamma_kg.predicting.reliability import JudgedProposals, fit_calibration
 from gamma_kg.rules.rules import MOST_FACTS
 from gamma_kg.rules.sample import EntitySample
@@ -59,7 +59,10 @@ def calibrate(
     rng = np.random.default_rng(seed)
     rest, hidden = (_hide_of_all if kg.num_triples <= MOST_FACTS else _hide_around_sample)(kg, share, rng)
     odds = FactOdds(score_queries, rest, rules=rules)
-    queries, weight, answers = _chosen(odds, rest, hidden, max_hidden, rng)
+    try:
+        queries, weight, answers = _chosen(odds, rest, hidden, max_hidden, rng, pace.require_time)
+    except OutOfTimeError:
+        raise DataError("the time ended while it was being chosen what to ask; give it more time") from None
     parts: list[JudgedProposals] = []
     start = 0
     while start < len(queries) and (size := pace.next()):
@@ -103,7 +106,12 @@ def _hide_around_sample(kg: KnowledgeGraph, share: float, rng: np.random.Generat
 
 
 def _chosen(
-    odds: FactOdds, rest: KnowledgeGraph, hidden: IntArray, most: int, rng: np.random.Generator
+    odds: FactOdds,
+    rest: KnowledgeGraph,
+    hidden: IntArray,
+    most: int,
+    rng: np.random.Generator,
+    tick: Callable[[], None],
 ) -> tuple[IntArray, FloatArray, list[IntArray]]:
     """Queries, how much each counts, and their hidden answers; those that lost an answer and others in turns."""
     num = rest.num_relations
@@ -111,7 +119,7 @@ def _chosen(
     key = source * rest.num_types + relation
     order = np.argsort(key, kind="stable")
     key, answer = key[order], answer[order]
-    queue = choose_queries(rest, odds.slots, np.arange(num))
+    queue = choose_queries(rest, odds.slots, np.arange(num), tick=tick)
     queue_key = queue[:, 0] * rest.num_types + queue[:, 1]
     lost = np.isin(queue_key, key)
     if not lost.any():  # nothing of what is missing would be asked for: judge by what is missing

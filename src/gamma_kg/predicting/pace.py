@@ -8,6 +8,10 @@ FIRST = 1  # nothing is known yet of how long a query takes: on a large graph th
 GROWTH = 4
 
 
+class OutOfTimeError(Exception):
+    """The time is used up before it was settled what to ask."""
+
+
 class Pace:
     """Blocks of at most `most` queries. Without a time to keep to, all are as large as that."""
 
@@ -17,6 +21,11 @@ class Pace:
         self._asked_at = self._started
         self._size = 0
         self._spent = 0.0
+
+    def require_time(self) -> None:
+        """Ends what comes before the first block where no time is left for that."""
+        if self._seconds is not None and time.monotonic() - self._started > self._seconds:
+            raise OutOfTimeError
 
     def next(self) -> int:
         """The size of the next block, called when the last one is done; 0 if there is no time for one."""

@@ -10,6 +10,7 @@ likely to be missing: the slot fits and is empty, or is filled and commonly has 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from typing import Any, Protocol
@@ -36,6 +37,7 @@ MAX_LIFT = 0.05
 REST = 2
 MOST_QUERIES = 1 << 22  # that are chosen, all slots together
 CACHED_BYTES = 1 << 28
+SLOTS_PER_TICK = 32
 
 FloatArray = NDArray[np.float64]
 
@@ -187,17 +189,23 @@ class Promising(Protocol):
 
 
 def choose_queries(
-    kg: KnowledgeGraph, slots: Promising, relations: NDArray[np.int64], among: NDArray[np.int64] | None = None
+    kg: KnowledgeGraph,
+    slots: Promising,
+    relations: NDArray[np.int64],
+    among: NDArray[np.int64] | None = None,
+    tick: Callable[[], None] = lambda: None,
 ) -> NDArray[np.int64]:
     """Queries (source, relation id) of the given relations in both directions, most promising first, [n, 2].
 
     A relation in which much seems to be missing does not use up the time of all others. Of very many queries those that
-    promise most are kept.
+    promise most are kept. `tick` is called every now and then, and may raise what ends it.
     """
     asked: list[NDArray[np.int64]] = []
     promise: list[FloatArray] = []
     waiting = 0
-    for slot in np.concatenate([relations, inverse_of(relations, kg.num_relations)]).tolist():
+    for number, slot in enumerate(np.concatenate([relations, inverse_of(relations, kg.num_relations)]).tolist(), 1):
+        if number % SLOTS_PER_TICK == 0:
+            tick()
         sources, worth = slots.promising(slot, among)
         asked.append(np.stack([sources, np.full(len(sources), slot)], axis=1))
         promise.append(worth)
