@@ -202,7 +202,11 @@ def test_a_second_writer_is_refused_and_readers_are_not(facts: Path, store: Path
 
 @pytest.mark.parametrize(
     ("limit", "most", "complaint"),
-    [("MOST_ENTITIES", 2**31 - 1, "entities; a store holds at most 1"), ("MOST_TRIPLES", 2**40, "triples; a store")],
+    [
+        ("MOST_ENTITIES", 2**31 - 1, "entities; a store holds at most 1"),
+        ("MOST_TRIPLES", 2**40, "triples; a store"),
+        ("MOST_RELATIONS", 2**30 - 1, "relations; a store holds at most 1"),
+    ],
 )
 def test_only_what_32_and_40_bits_can_number_is_refused(
     facts: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int, complaint: str
@@ -255,6 +259,14 @@ def test_a_run_killed_before_its_arrays_were_the_stores_ends_well_when_called_ag
 def test_an_interrupt_that_duckdb_swallows_is_one_again(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), identify._database(tmp_path, 1 << 28, 1):
         raise RuntimeError("Query interrupted")
+
+
+def test_too_little_memory_for_the_names_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
+    with (
+        pytest.raises(DataError, match=r"not enough memory to put the names in order with 256 MB .* another --memory"),
+        identify._database(tmp_path, 1 << 28, 1) as run,
+    ):
+        run("SELECT max(length(name)) FROM (SELECT list(i)::VARCHAR AS name FROM range(100_000_000) t(i))")
 
 
 def test_a_damaged_record_of_a_stopped_run_is_not_believed(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,5 +82,10 @@ def _database(spool: Path, memory: int, threads: int) -> Iterator[Callable[[str]
         if "interrupted" in str(error).lower():
             raise KeyboardInterrupt from error
         raise
+    except duckdb.OutOfMemoryException as error:
+        raise DataError(
+            f"not enough memory to put the names in order with {memory >> 20:,} MB for it; what was read is kept: run "
+            "the same command with another --memory, or where there is more"
+        ) from error
     except duckdb.Error as error:
         raise disk_error(spool, error, "can't put the names in order") from error

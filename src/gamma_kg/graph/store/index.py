@@ -38,6 +38,7 @@ from gamma_kg.machine.memory import budget
 
 MOST_ENTITIES = 2**31 - 1
 MOST_TRIPLES = 2**40
+MOST_RELATIONS = 2**30 - 1  # a relation and its inverse are two types of edges
 
 Tell = Callable[[str], None]
 
@@ -185,6 +186,8 @@ class _Build:
         counts = {kind: count_rows(self._work / f"names.{kind}.parquet") for kind in KINDS}
         if counts["entity"] > MOST_ENTITIES:
             raise DataError(f"{counts['entity']:,} entities; a store holds at most {MOST_ENTITIES:,}")
+        if counts["relation"] > MOST_RELATIONS:
+            raise DataError(f"{counts['relation']:,} relations; a store holds at most {MOST_RELATIONS:,}")
         self._progress["counts"] = counts
         self._tell(f"writing {counts['entity']:,} names")
         self._progress["names"] = self._write_names()
