@@ -34,6 +34,23 @@ print(taken >> 20)
 """
 
 
+LIMITED_DATA = """
+import resource
+resource.setrlimit(resource.RLIMIT_DATA, (1 << 30,) * 2)
+from gamma_kg.machine.address_space import room
+before = room()
+kept = bytes(1 << 28)
+print(before >> 20, (before - room()) >> 20)
+"""
+
+
+def test_a_limit_of_data_counts_too() -> None:
+    done = subprocess.run([sys.executable, "-c", LIMITED_DATA], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    before, taken = map(int, done.stdout.split())
+    assert 0 < before < 1024 and 256 <= taken < 260
+
+
 def test_without_a_limit_nothing_is_counted() -> None:
     assert limit() is None and room() is None and free_memory() > 0
 

@@ -11,7 +11,7 @@ from functools import cache
 from gamma_kg.errors import DataError
 from gamma_kg.machine.address_space import room
 
-# Under a limit of address space: what polars takes to start its threads, and how often it holds what it is given.
+# Under a limit of memory: what polars takes to start its threads, and how often it holds what it is given.
 POLARS_BYTES, POLARS_COPIES = 96 << 20, 12
 # Whether polars has been used in this process, and whether this one was forked from one in which it had been.
 _state = {"polars is used": False, "polars is lost": False}
@@ -46,7 +46,7 @@ def need_polars(what: str, num_bytes: int = 0) -> None:
         )
     if not can_use_polars(num_bytes):
         left = (room() or 0) >> 20
-        raise DataError(f"{what}: not enough memory: the limit of address space (ulimit -v) leaves {left:,} MB")
+        raise DataError(f"{what}: not enough memory: the limit of memory (ulimit) leaves {left:,} MB")
 
 
 def _has_room(num_bytes: int) -> bool:
