@@ -161,15 +161,35 @@ def _filter(expression: Any) -> Pattern:
         return Pattern(denied=(_pattern(expression.graph),))
     if kind == "Builtin_EXISTS":
         return _pattern(expression.graph)
-    if kind == "RelationalExpression" and expression.op == "!=":
-        ends = [_term(expression.expr), _term(expression.other)]
-        for one, other in (ends, ends[::-1]):
-            if isinstance(one, Variable) and isinstance(other, Constant):
-                return Pattern(denied=(Pattern(values=((one, (other,)),)),))
+    if kind == "RelationalExpression" and expression.op in _COMPARISONS:
+        compared = _compared(expression)
+        if compared is not None:
+            return compared
     raise DataError(
-        "this FILTER can't be asked: FILTER NOT EXISTS { … }, FILTER EXISTS { … } and FILTER(?x != <name>) can; "
-        "instead of ?x = <name> write VALUES ?x { <name> }"
+        "this FILTER can't be asked: FILTER NOT EXISTS { … }, FILTER EXISTS { … }, FILTER(?x != <name>), "
+        "FILTER(?x IN (<name>, <name>)) and FILTER(?x NOT IN (<name>)) can, and && between them"
     )
+
+
+# Comparisons of a variable with names, and whether it is one of them.
+_COMPARISONS = {"=": True, "IN": True, "!=": False, "NOT IN": False}
+
+
+def _compared(expression: Any) -> Pattern | None:
+    """What a variable may be or not be; None for any other comparison."""
+    from rdflib.term import Identifier
+    from rdflib.term import Variable as RdfVariable
+
+    one, others = expression.expr, expression.other
+    if expression.op in ("=", "!="):
+        one, others = (others, [one]) if isinstance(others, RdfVariable) else (one, [others])
+    if not isinstance(others, list) or not all(isinstance(term, Identifier) for term in (one, *others)):
+        return None  # an empty list, or a term that is reckoned first, as STRLEN(?x) is
+    variable, names = _term(one), [_term(term) for term in others]
+    if not isinstance(variable, Variable) or not all(isinstance(name, Constant) for name in names):
+        return None
+    chosen = Pattern(values=((variable, tuple(name for name in names if isinstance(name, Constant))),))
+    return chosen if _COMPARISONS[expression.op] else Pattern(denied=(chosen,))
 
 
 def _term(term: Any) -> Variable | Constant:
