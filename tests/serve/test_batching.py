@@ -27,11 +27,12 @@ class Held:
     """Answers with the batch's size, but not before it is let go."""
 
     def __init__(self) -> None:
-        self.go = threading.Event()
+        self.begun, self.go = threading.Event(), threading.Event()
         self.batches: list[list[Any]] = []
 
     def answer(self, key: Any, items: Sequence[Any]) -> list[Any]:
-        self.go.wait(10)
+        self.begun.set()
+        self.go.wait(60)
         self.batches.append(list(items))
         return [(key, item, len(items)) for item in items]
 
@@ -45,6 +46,11 @@ def held() -> Iterator[tuple[Held, ModelThreads]]:
     thread.stop()
 
 
+async def being_answered(work: Held) -> None:
+    while not work.begun.is_set():
+        await asyncio.sleep(0.001)
+
+
 async def started(thread: ModelThreads, waiting: int) -> None:
     while thread.waiting != waiting:
         await asyncio.sleep(0.001)
@@ -55,7 +61,7 @@ def test_questions_with_the_same_key_share_a_batch_and_others_do_not(held: tuple
 
     async def callers() -> list[Any]:
         first = asyncio.create_task(thread.ask("a", 0))
-        await asyncio.sleep(0.02)  # it is being answered, alone
+        await being_answered(work)  # alone
         rest = [asyncio.create_task(thread.ask(key, i)) for i, key in enumerate("aabaa", 1)]
         await started(thread, 5)
         work.go.set()
@@ -100,7 +106,7 @@ def test_a_full_queue_refuses_and_an_abandoned_question_is_not_answered(held: tu
 
     async def callers() -> None:
         tasks = [asyncio.create_task(thread.ask("a", 0))]
-        await asyncio.sleep(0.02)
+        await being_answered(work)
         tasks += [asyncio.create_task(thread.ask("a", i)) for i in range(1, 7)]
         await started(thread, 6)
         with pytest.raises(QueueFullError, match="6 questions wait"):
