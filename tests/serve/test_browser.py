@@ -310,14 +310,16 @@ PAGES = (
 )
 
 
+@pytest.mark.parametrize("width", [1280, 360])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_in_light_and_dark(chromium: Any, address: str, scheme: str) -> None:
+def test_axe_finds_nothing_serious_in_light_and_dark(chromium: Any, address: str, scheme: str, width: int) -> None:
     try:
         from axe_playwright_python.sync_playwright import Axe
     except ModuleNotFoundError:
         browsers.refuse_or_skip("needs the extra `dev`: pip install -e .[dev]")
     # The checker is put into the page as a script, which the page's own policy forbids: here it may.
-    context = chromium.new_context(base_url=address, color_scheme=scheme, bypass_csp=True)
+    view = {"width": width, "height": 800}
+    context = chromium.new_context(base_url=address, color_scheme=scheme, viewport=view, bypass_csp=True)
     context.set_default_timeout(40_000)
     tab = context.new_page()
     found = []
@@ -332,12 +334,12 @@ def test_axe_finds_nothing_serious_in_light_and_dark(chromium: Any, address: str
 
 
 def test_a_phone_shows_every_page_without_scrolling_sideways(chromium: Any, address: str) -> None:
-    context = chromium.new_context(base_url=address, viewport={"width": 375, "height": 800}, is_mobile=True)
+    context = chromium.new_context(base_url=address, viewport={"width": 360, "height": 800}, is_mobile=True)
     context.set_default_timeout(40_000)
     tab = context.new_page()
     for path in PAGES:
         tab.goto(path)
-        assert tab.evaluate("document.documentElement.scrollWidth") <= 375, path
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 360, path
     tab.goto("/g/demo/entity?name=Kenya")
     picture = tab.locator(".picture:visible")  # drawn for a phone: nothing of it lies outside
     assert picture.count() == 1 and "Nairobi" in picture.inner_text()
@@ -355,7 +357,7 @@ def test_long_names_widen_no_page(chromium: Any, address: str) -> None:
     graph = context.request.post("/v1/graphs", multipart=multipart).json()["id"]
     tab = context.new_page()
     one, other = quote(names[7]), quote(names[0])
-    for width in (375, 1200):
+    for width in (360, 1200):
         tab.set_viewport_size({"width": width, "height": 800})
         for path in (
             "",
