@@ -93,6 +93,9 @@ def test_axioms_and_what_was_left_out_are_reported(pizza: Path) -> None:
         ("disjoint", "Cheese", "Tomato"),
         ("some", "hasTopping", ""),
         ("some", "hasDrink", ""),
+        ("defined", "CheesyPizza", ""),
+        ("defined", "Spicy", ""),
+        ("defined", "Country", ""),
     }
     assert any("read as an ontology: 10 facts" in note and "1 obsolete" in note for note in kg.report.notes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gamma_kg import Gamma, KnowledgeGraph
@@ -12,6 +13,7 @@ from gamma_kg.complete.choice import Choice
 from gamma_kg.complete.proposals import promising_queries
 from gamma_kg.graph.inverse import inverse_of
 from gamma_kg.rules import Rules
+from gamma_kg.rules.closure import Closures
 from gamma_kg.rules.sisters import Sisters
 
 Facts = list[tuple[str, str, str]]
@@ -222,3 +224,89 @@ def test_the_header_of_an_ontology_is_no_thing_and_a_catalogue_of_ontologies_is(
     catalogue += "".join(f":o{i} a owl:Ontology ; :about :topic{i % 2} .\n" for i in range(6))
     (tmp_path / "catalogue.ttl").write_text(catalogue)
     assert KnowledgeGraph.from_file(tmp_path / "catalogue.ttl").num_triples == 6
+
+
+DEFINED = """
+@prefix : <http://x/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Cheesey a owl:Class ; owl:equivalentClass [ a owl:Class ; owl:intersectionOf ( :Pizza
+  [ a owl:Restriction ; owl:onProperty :hasTopping ; owl:someValuesFrom :Cheese ] ) ] .
+:Named a owl:Class ; rdfs:subClassOf :Pizza .
+:Alike a owl:Class ; owl:equivalentClass :Named .
+"""
+
+
+def test_nothing_is_proposed_under_a_class_that_is_defined(tmp_path: Path) -> None:
+    facts = "".join(f":P{i} rdfs:subClassOf :Named, :Cheesey . " for i in range(9)) + ":New rdfs:subClassOf :Named ."
+    path = tmp_path / "pizza.ttl"
+    path.write_text(DEFINED + facts, encoding="utf-8")
+    kg = KnowledgeGraph.from_file(path)
+    wider, new = kg.relation_id("rdfs:subClassOf"), kg.entity_id("http://x/New")
+    unwanted = Rules(kg).unasked.blocked(new, wider)
+    defined, named = (kg.entity_id(f"http://x/{name}") for name in ("Cheesey", "Named"))
+    assert unwanted[defined], "whether it has cheese is for a reasoner"
+    assert not Rules(kg).blocked(new, wider)[defined], "predict was asked"
+    asked = promising_queries(kg, Choice.of(kg))
+    assert (named, inverse_of(wider, kg.num_relations)) in set(map(tuple, asked.tolist()))
+    assert (defined, inverse_of(wider, kg.num_relations)) not in set(map(tuple, asked.tolist()))
+    assert not Rules(kg).axioms.is_defined[kg.entity_id("http://x/Alike")], "another name is no definition"
+
+
+def test_obo_definitions_are_definitions(tmp_path: Path) -> None:
+    path = tmp_path / "x.obo"
+    terms = "[Term]\nid: X:1\n\n[Term]\nid: X:2\nis_a: X:1\n\n"
+    defined = "[Term]\nid: X:3\nintersection_of: X:1\nintersection_of: part_of X:2\n"
+    path.write_text("format-version: 1.2\n\n" + terms + defined, encoding="utf-8")
+    kg = KnowledgeGraph.from_file(path)
+    is_defined = Rules(kg).axioms.is_defined
+    assert is_defined is not None and [kg.entity_id(f"X:{i}") for i in (3,)] == is_defined.nonzero()[0].tolist()
+
+
+def test_members_without_a_fact_are_those_of_a_graph_without_it() -> None:
+    rng = np.random.default_rng(0)
+    for size in (6, 12, 25):
+        low, high = rng.integers(0, size, (2, 3 * size))
+        low, high = np.maximum(low, high)[low != high], np.minimum(low, high)[low != high]
+        triples = np.unique(np.stack([low, np.zeros_like(low), high], axis=1), axis=0)
+        sisters = Sisters(Closures(triples, size, 1), [0])
+        for row, (head, _, tail) in enumerate(triples.tolist()):
+            without = Closures(np.delete(triples, row, axis=0), size, 1)
+            for one in range(size):
+                assert np.array_equal(sisters._members(one, (head, tail)), without.reach(one, 1)), (head, tail, one)
+
+
+def test_what_is_reached_from_each_is_what_is_reached_from_one() -> None:
+    rng = np.random.default_rng(1)
+    triples = np.stack([rng.integers(0, 30, 60), rng.integers(0, 2, 60), rng.integers(0, 30, 60)], axis=1)
+    walk, nodes = Closures(triples, 30, 2), np.array([3, 7, 7, 29])
+    place, reached = walk.reach_of_each(nodes, 0, 3)
+    for at, node in enumerate(nodes.tolist()):
+        assert np.array_equal(np.sort(reached[place == at]), np.flatnonzero(walk.reach(node, 0, 3)))
+    assert [len(part) for part in Closures(triples[:0], 30, 2).reach_of_each(nodes[:0], 0)] == [0, 0]
+
+
+def places() -> Facts:
+    """Forty countries in eight regions, these on two continents; of some countries the region is not known."""
+    facts = [(f"country {i}", "lies in", f"region {i % 8}") for i in range(40) if i % 10]
+    facts += [(f"country {i}", "lies in", f"continent {i % 2}") for i in range(40)]
+    return facts + [(f"region {i}", "lies in", f"continent {i % 2}") for i in range(8)]
+
+
+def test_no_second_region_is_proposed_where_each_country_lies_in_one() -> None:
+    kg = KnowledgeGraph.from_triples(places())
+    unasked, r = Rules(kg).unasked, kg.relation_id("lies in")
+
+    def is_unlike(head: str, tail: str) -> bool:
+        return unasked.is_unlike_the_rest(kg.entity_id(head), r, kg.entity_id(tail))
+
+    assert is_unlike("country 1", "region 3")
+    assert not is_unlike("country 10", "region 2"), "its region is what is missing"
+    assert not is_unlike("region 1", "continent 1")
+    abroad = [(f"country {i}", "lies in", f"region {(i + 2) % 8}") for i in range(1, 40, 4)]
+    kg = KnowledgeGraph.from_triples([*places(), *abroad])
+    assert not Rules(kg).unasked.narrowest.would_be_second(
+        kg.entity_id("country 3"), kg.relation_id("lies in"), kg.entity_id("region 5")
+    ), "a quarter lies in two"
+    round_about = [(f"a{i}", "near", f"a{(i + 1) % 40}") for i in range(40)]
+    kg = KnowledgeGraph.from_triples(round_about)
+    assert not Rules(kg).unasked.narrowest.would_be_second(0, 0, 5)

@@ -98,6 +98,7 @@ class _OboReader:
             if tag in RELATION_KINDS and value == "true":
                 self._add_axiom(RELATION_KINDS[tag], own)
         elif tag == "intersection_of" and len(words) == 1 and self._axioms is not None:
+            self._axioms.add_axiom("defined", own)
             self._axioms.add_genus(own, self._iri(words[0]))
         elif tag in ("is_a", "intersection_of", "instance_of") and len(words) == 1:
             self._batch.append((own, TYPE if tag == "instance_of" else IS_A, self._iri(words[0])))

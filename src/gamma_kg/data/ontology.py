@@ -7,6 +7,7 @@
 |                                                         | of a definition (≡) what is new (`genera.py`) |
 | A ≡ B or C; A ≡ {a, b}                                  | (B, subClassOf, A); (a, type, A)              |
 | disjoint classes, domain, range, kinds of properties    | axioms, which rule answers out                |
+| A ≡ an expression                                       | an axiom too: what is under A is for reasoners |
 | declarations, annotations, obsolete terms               | nothing                                       |
 | the ontology's own header and all that is said of it    | nothing                                       |
 | shapes (SHACL), owl:Thing and owl:Nothing               | nothing                                       |
@@ -211,15 +212,19 @@ class OntologyReader:
                 upward = TYPE if relation == TYPE else SUBCLASS
                 stated = list(nodes.facts(head, upward, tail, is_equal=relation == EQUIVALENT))
                 self._add_stated(head, stated)
+                if relation == EQUIVALENT:
+                    self.add_axiom("defined", head)
                 yield from self._without_genera(head, stated) if relation == EQUIVALENT else stated
             elif relation in (OWL + "unionOf", OWL + "disjointUnionOf"):
                 members = nodes.members(tail)
+                self.add_axiom("defined", head)
                 yield from ((member, SUBCLASS, head) for member in members if not member.startswith("_:"))
                 if relation == OWL + "disjointUnionOf":
                     self._add_disjoint(members)
             elif relation in (OWL + "intersectionOf", OWL + "oneOf"):
                 stated = list(nodes.list_facts(head, relation, tail))
                 self._add_stated(head, stated)
+                self.add_axiom("defined", head)
                 yield from self._without_genera(head, stated)
 
     def _without_genera(self, head: str, facts: list[Triple]) -> Iterator[Triple]:

@@ -75,6 +75,7 @@ class Axioms:
                     self._declared_disjoint.setdefault(b, set()).add(a)
         self.is_blank = _blank(kg)
         self.sorts = Sorts(kg, closures, self.types, self.wider)
+        self.is_defined = marked(kg, "defined")
         self.is_outside = marked(kg, "outside")
         if self.is_outside is not None:  # things without a declaration of which facts are told are the graph's own
             for relation in range(kg.num_relations):

@@ -5,7 +5,6 @@ N entities; a slot is an end of a relation (`rules/slots.py`).
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import lru_cache
 
 import numpy as np
@@ -48,14 +47,12 @@ class Domains:
         if not len(fillers) or float(at_most(0, len(fillers))) > MAX_OUTSIDE:
             return None
         rows = np.unique(np.linspace(0, len(fillers) - 1, min(len(fillers), LOOKED_AT)).astype(np.int64))
-        over: Counter[int] = Counter()
-        for filler in fillers[rows].tolist():
-            over.update(np.flatnonzero(self._closures.reach(filler, *up)).tolist())
+        _, above = self._closures.reach_of_each(fillers[rows], *up)
+        classes, counts = np.unique(above, return_counts=True)
         most = MAX_SHARE * int(is_placed.sum())
         found: tuple[int, int] | None = None
-        for class_, count in over.items():
-            if float(at_most(len(rows) - count, len(rows))) <= MAX_OUTSIDE:
-                size = int(self._axioms.members(class_).sum())
-                if size <= most and (found is None or (size, class_) < found):
-                    found = size, class_
+        for class_ in classes[at_most(len(rows) - counts, len(rows)) <= MAX_OUTSIDE].tolist():
+            size = int(self._axioms.members(class_).sum())
+            if size <= most and (found is None or (size, class_) < found):
+                found = size, class_
         return None if found is None else found[1]

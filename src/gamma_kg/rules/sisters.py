@@ -19,6 +19,7 @@ from gamma_kg.rules.bounds import at_most
 from gamma_kg.rules.closure import Closures
 
 BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
 # Facts of classes with several wider ones that are looked at, and the share that may be the first under two sisters.
 LOOKED_AT = 150
 MAX_FIRST = 0.3
@@ -86,11 +87,21 @@ class Sisters:
             yield from product((family & over_low) - over_high, (family & over_high) - over_low)
 
     def _members(self, sister: int, without: Fact | None) -> BoolArray:
-        if without is None or not self._under(sister)[without[1]]:
-            return self._under(sister)
-        found = np.zeros(self._closures.num_entities, dtype=bool)
-        found[list(self._walk(sister, self._narrower, without))] = True
-        return found
+        members = self._under(sister)
+        if without is None or not members[without[1]] or self._under(without[0])[sister]:
+            return members
+        # What is not under the fact's lower end stays. Of what is, that stays which another fact puts under these.
+        low, high = without
+        below = self._under(low)
+        stay = members & ~below
+        again: list[IntArray] = []
+        for relation in self._wider:
+            child, parent = self._closures.pairs(relation)
+            leads = below[child] & stay[parent] & ~((child == low) & (parent == high))
+            again.append(child[leads])
+        if any(map(len, again)):
+            stay = stay | self._closures.reach_from(np.concatenate(again), *self._narrower)
+        return np.asarray(stay)
 
     def _reach_down(self, sister: int) -> BoolArray:
         return self._closures.reach(sister, *self._narrower)

@@ -7,7 +7,9 @@ that breaks with what the graph's makers do all along is not worth a curator's t
 |-------------------------------------------------------|------------------------------------------------------------|
 | a second value                                        | few have two                                               |
 | the country of a country                              | a relation from one sort of things to another (`patterns`) |
+| a second value beside the narrowest one               | few have two (`narrowest`)                                 |
 | what is to be said of other ontologies' terms         | none: that is for their own makers                         |
+| what comes under a class that is defined              | none: that is for a reasoner                               |
 | what would make a stored fact superfluous: a narrower | facts that another one gives already are rare              |
 | value, the same of a wider class                      | (`implied` has what gives what)                            |
 | a link between a thing and its kind or its kind's kind| facts between two of one line are rare                     |
@@ -31,6 +33,7 @@ from numpy.typing import NDArray
 from gamma_kg.graph.inverse import direct_of, is_inverse
 from gamma_kg.rules.bounds import at_most
 from gamma_kg.rules.domains import Domains
+from gamma_kg.rules.narrowest import Narrowest
 from gamma_kg.rules.sisters import Sisters
 from gamma_kg.rules.values import Values
 
@@ -56,6 +59,7 @@ class Unasked:
         self.superfluous = lru_cache(maxsize=None)(self._superfluous)
         self.of_one_line = lru_cache(maxsize=None)(self._of_one_line)
         self.domains = Domains(rules.closures, rules.axioms)
+        self.narrowest = Narrowest(rules.closures)
         self.sisters = Sisters(rules.closures, rules.axioms.wider)
         self.values = Values(rules.closures, rules.axioms.up)
 
@@ -66,6 +70,8 @@ class Unasked:
         others = (
             rules.of_the_other_end(slot),
             None if is_read_back else rules.axioms.is_outside,
+            # An interesting pizza has three toppings: which pizzas have is counted, not guessed.
+            rules.axioms.is_defined if is_read_back and rules.direct(slot) in rules.axioms.up else None,
             self.domains.outside(slot),
         )
         for outside in others:
@@ -77,7 +83,7 @@ class Unasked:
         """Whether a fact breaks with what the classes around its head show."""
         if direct in self._rules.axioms.wider and self.sisters.would_be_first(head, tail):
             return True
-        return self.values.says_no(head, direct, tail)
+        return self.narrowest.would_be_second(head, direct, tail) or self.values.says_no(head, direct, tail)
 
     def has_its_own(self, slot: int) -> BoolArray:
         """Entities that fill a slot once, where few fill it twice: nobody would look for a second, (N,)."""
