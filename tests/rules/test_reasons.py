@@ -85,3 +85,14 @@ def test_a_case_or_two_are_no_reason_to_go_by(cities: KnowledgeGraph) -> None:
     assert has_one("ann", "meets", "zed", cases=1)
     assert not has_one("city 25", "is a", "rock")
     assert not has_one("city 25", "is a", "town", cases=30)
+
+
+def test_of_hundreds_of_kinds_of_paths_those_with_most_paths_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = [("a", f"r{i}", "m") for i in range(12)] + [("m", f"s{i}", "b") for i in range(12)]
+    facts += [("a", "r0", "n"), ("n", "s0", "b"), ("a", "asked", "c")]
+    kg = KnowledgeGraph.from_triples(facts)
+    finder, counted = ReasonFinder(kg), []
+    monkeypatch.setattr(ReasonFinder, "_path_support", lambda self, *kind: (counted.append(kind), (1, 1))[1])
+    found = finder.find(kg.entity_id("a"), kg.relation_id("asked"), kg.entity_id("b"), limit=200)
+    assert len(counted) == 50, "144 pairs of relations lead from a to b"
+    assert max(reason.num_paths for reason in found) == 2, "the one that leads there twice is among them"

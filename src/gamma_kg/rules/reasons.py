@@ -33,6 +33,7 @@ MAX_FACTS = 60  # of an end
 MAX_THINGS = 5_000  # that share a fact
 MAX_STARTS = 100  # of paths
 MAX_MIDDLES = 20
+MAX_KINDS = 50  # of paths: between two of a few things with many relations there are hundreds, each with its count
 SHOWN = 3
 MIN_LIFT = 2.0
 # What a curator can go by: a case or two are no rule, and a rule that may hold once in ten times is none to follow.
@@ -131,7 +132,8 @@ class ReasonFinder:
                 through = middles.setdefault((self._one_way(first), second), [])
                 if middle not in through:
                     through.append(middle)
-        for (first, second), through in middles.items():
+        most_paths_first = sorted(middles.items(), key=lambda kind: -len(kind[1]))
+        for (first, second), through in most_paths_first[:MAX_KINDS]:
             count, of = self._path_support(relation, first, second)
             names = [kg.entities[middle] for middle in through[:SHOWN]]
             more = f" and {len(through) - SHOWN} more" if len(through) > SHOWN else ""
