@@ -60,13 +60,15 @@ class Background:
 
     def best(self, count: int, without: Tensor) -> tuple[Tensor, Tensor]:
         """The best `count` of all entities but those in `without`, which is ascending."""
-        step = count + 64
-        for end in range(step, len(self._top) + step, step):
+        end = count + 64
+        while True:  # twice as far each time: rules may leave out thousands
             entity = self._top[:end]
             entity = entity[~_is_in(entity, without)]
-            if len(entity) >= count or (end >= len(self._top) and len(self._top) == len(self.score_M)):
+            is_all = end >= len(self._top)
+            if len(entity) >= count or is_all:
                 break
-        else:  # the neighbourhood holds nearly all of the best: look at all
+            end *= 2
+        if len(entity) < count and len(self._top) < len(self.score_M):  # nearly all of the best are out: look at all
             place, is_met = (without, slice(None)) if self.entity_M is None else self._places(without)
             score_M = self.score_M.index_fill(0, place[is_met], -torch.inf)
             place = score_M.topk(min(count, int(score_M.isfinite().sum()))).indices
