@@ -3,7 +3,8 @@
     python benchmarks/rules_on_sets.py --out results/rules metafam nell-v3 …
 
 ranks --triples validation triples of each set, and looks at --looked-at of them for right answers that the rules hide,
-which needs no model. Without sets the table of all that --out holds is printed. No test triple is read.
+which needs no model (--triples 0: nothing else). Without sets the table of all that --out holds is printed. Rules are
+chosen on validation triples; --split test, with another --out, is for reporting, and for sets that have no others.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from gamma_kg.rules import rules_of
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*")
+    parser.add_argument("--split", choices=("valid", "test"), default="valid")
     parser.add_argument("--model")
     parser.add_argument("--triples", type=int, default=150)
     parser.add_argument("--looked-at", type=int, default=1500)
@@ -40,9 +42,11 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     for name in given.sets:
-        split = load_benchmark(name, given.data_dir).split("valid")
-        model = resolve_model(given.model, "cpu")
-        row = {"model": model.hash, **hidden(split, given.looked_at), **ranked(model.predictor, split, given.triples)}
+        split = load_benchmark(name, given.data_dir).split(given.split)
+        row: dict[str, Any] = {"split": given.split, **hidden(split, given.looked_at)}
+        if given.triples:
+            model = resolve_model(given.model, "cpu")
+            row |= {"model": model.hash, **ranked(model.predictor, split, given.triples)}
         write_text(given.out / f"{name}.json", json.dumps(row))
     show(given.out)
 
@@ -91,13 +95,17 @@ def show(out: Path) -> None:
     print("\n| set | right answers hidden | MRR without | with rules | difference |\n|---|---|---|---|---|")
     rows = {path.stem: json.loads(path.read_text()) for path in sorted(out.glob("*.json"))}
     for name, row in rows.items():
-        change = f"{row['with'] - row['without']:+.4f} ± {row['±']:.4f}"
-        seen = f"{row['hidden']} of {row['looked at']:,}"
-        print(f"| {name} | {seen} | {row['without']:.4f} | {row['with']:.4f} | {change} |")
-    if rows:
-        means = [float(np.mean([row[way] for row in rows.values()])) for way in ("without", "with")]
+        figures = ""
+        if "with" in row:
+            change = f"{row['with'] - row['without']:+.4f} ± {row['±']:.4f}"
+            figures = f"{row['without']:.4f} | {row['with']:.4f} | {change}"
+        print(f"| {name} | {row['hidden']} of {row['looked at']:,} | {figures or '| |'} |")
+    ranked_ = [row for row in rows.values() if "with" in row]
+    if ranked_:
+        means = [float(np.mean([row[way] for row in ranked_])) for way in ("without", "with")]
         seen = f"{sum(row['hidden'] for row in rows.values())} of {sum(row['looked at'] for row in rows.values()):,}"
-        print(f"| mean of {len(rows)} | {seen} | {means[0]:.4f} | {means[1]:.4f} | {means[1] - means[0]:+.4f} |")
+        name = f"all {len(rows)}; mean of {len(ranked_)}"
+        print(f"| {name} | {seen} | {means[0]:.4f} | {means[1]:.4f} | {means[1] - means[0]:+.4f} |")
 
 
 if __name__ == "__main__":
