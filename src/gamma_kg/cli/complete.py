@@ -199,9 +199,10 @@ def complete(
     say(f"{stopped}{len(found.facts):,} facts{where}; {asked}, answered from {on}{rest}")
     if found.facts and is_fitted:
         say(f"by their probabilities, about {sum(fact.probability for fact in found.facts):.0f} of them should hold")
-    if len(found.facts) < top and (least := bounds.get("", 0.0)) > 0:
+    is_short = found.queries_asked and len(found.facts) < top  # of what was asked; of nothing, nothing was left out
+    if is_short and (least := bounds.get("", 0.0)) > 0:
         say(f"what is less probable than {least:.3g} is left out; --min-probability 0 lists it too")
-    if len(found.facts) < top and rules and (cases := wanted["min_cases"]):
+    if is_short and rules and (cases := wanted["min_cases"]):
         say(f"what no reason with {cases} cases speaks for is left out; --min-cases 0 lists it too")
     if found.was_interrupted:
         raise typer.Exit(130)
