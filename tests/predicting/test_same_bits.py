@@ -41,3 +41,11 @@ def test_threads_memory_and_company_change_no_bit(name: str, local: Local, large
     queries = zip(source[:, None], relation[:, None], strict=True)
     alone = torch.cat([Gamma(gamma.model).scores(large, *query, local=local) for query in queries])
     assert torch.equal(alone, wanted)
+
+
+def test_what_is_explained_on_a_neighbourhood_has_the_bits_of_what_is_predicted(large: KnowledgeGraph) -> None:
+    gamma = Gamma.from_config(VARIANTS["gamma"].with_options(num_layers=3), seed=1)
+    query = {"head": "e17", "relation": "r3", "local": 2_000}
+    for answer in gamma.predict(large, **query, top_k=2):
+        found = gamma.explain(large, **query, tail=answer.name, num_paths=1, num_facts=1)
+        assert (found.score, found.probability) == (answer.score, answer.probability)

@@ -145,11 +145,18 @@ class Asked:
         """Of all nodes, on the CPU."""
         starts = Starts.single(torch.tensor([ground.node(self.fact[0])]))
         relation_B = torch.tensor([self.fact[1]], device=self._device)
-        scores = self._model.score_entities(ground.edges, self.relations, starts.to(self._device), relation_B)
-        score_N = scores.score_BC[0].cpu()
+        if ground.entity_N is None:
+            of_one = self._model.score_entities(ground.edges, self.relations, starts.to(self._device), relation_B)
+            score_N, weight_NK = of_one.score_BC[0], None if of_one.weight_BCK is None else of_one.weight_BCK[0]
+        else:  # as predict does it, for the same bits
+            offset_B1 = torch.tensor([0, ground.edges.num_nodes], device=self._device)
+            score_N, weight_NK = self._model.score_neighbourhoods(
+                ground.edges, offset_B1, self.relations, starts.to(self._device), relation_B
+            )
+        score_N = score_N.cpu()
         if not bool(score_N.isfinite().all()):
             head, relation = self._kg.entities[self.fact[0]], self._kg.relations[self.fact[1]]
             raise NonFiniteScoreError(
                 f"the scores for ({head}, {relation}, ?) are not finite (NaN or infinity): there is nothing to explain"
             )
-        return Scores(score_N, None if scores.weight_BCK is None else scores.weight_BCK[0].cpu())
+        return Scores(score_N, None if weight_NK is None else weight_NK.cpu())
