@@ -39,6 +39,8 @@ from gamma_kg.machine.memory import budget
 MOST_ENTITIES = 2**31 - 1
 MOST_TRIPLES = 2**40
 MOST_RELATIONS = 2**30 - 1  # a relation and its inverse are two types of edges
+# Triples that are looked at together while edges are put into parts, and the bytes at work for each.
+MOST_ROWS, LEAST_ROWS, BYTES_PER_ROW = 1 << 21, 1 << 16, 400
 
 Tell = Callable[[str], None]
 
@@ -219,6 +221,7 @@ class _Build:
         num_chunks = self._progress["chunks"]
         counts = {kind: local_counts(self._work, kind, num_chunks) for kind in KINDS}
         first = dict.fromkeys(KINDS, 0)
+        rows = min(max(self._memory // BYTES_PER_ROW, LEAST_ROWS), MOST_ROWS)
         for number in range(num_chunks):
             ids = {kind: ids_of_chunk(self._work, kind, first[kind], counts[kind][number]) for kind in KINDS}
             first = {kind: first[kind] + counts[kind][number] for kind in KINDS}
@@ -226,8 +229,8 @@ class _Build:
             if path.stat().st_size == 0:
                 continue
             local = np.memmap(path, dtype="<i4", mode="r").reshape(-1, 3)
-            for start in range(0, len(local), 1 << 21):
-                head, relation, tail = local[start : start + (1 << 21)].T
+            for start in range(0, len(local), rows):
+                head, relation, tail = local[start : start + rows].T
                 yield np.stack((ids["entity"][head], ids["relation"][relation], ids["entity"][tail]), axis=1)
 
     def _finish(self) -> None:
