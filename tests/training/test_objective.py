@@ -103,7 +103,8 @@ def test_the_objective_asks_likely_teachers_where_it_is_told_to() -> None:
         options = {"loss": "softmax", "entropy_weight": 0.0, "teacher_share": 1.0, "teacher_mix": mix}
         found, _ = batch_loss(model, batch, TrainConfig.parse(options), teachers)
         distance = teacher_loss(own, wanted, batch.right_BC | batch.wrong_BC)
-        assert found.item() == pytest.approx(distance.item(), rel=1e-5)
+        # Both are differences of float32 sums near 1: what is left of them has the errors of those.
+        assert found.item() == pytest.approx(distance.item(), rel=1e-5, abs=1e-6)
 
 
 def test_a_teacher_that_sees_the_whole_graph_scores_the_same_candidates_there(training_graph: TrainingGraph) -> None:
