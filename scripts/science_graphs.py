@@ -26,7 +26,7 @@ from xml.etree import ElementTree
 import package_graphs
 from package_graphs import Fact, read
 
-# The versions that the bundled weights were trained with.
+# The versions that the run of docs/pretraining.md had; no bundled weights were trained with them.
 WHEELS = {
     "reactions": "cobra==0.32.1",
     "proteins": "famplex==0.0.5",

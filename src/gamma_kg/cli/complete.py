@@ -189,11 +189,14 @@ def complete(
     else:
         asked = f"{found.queries_asked:,} of {found.queries_in_all:,} promising queries asked in {found.seconds:.0f} s"
     where = "".join(f" in {path}" for path in (out, review) if path is not None)
-    rest = "" if found.is_finished else "; the same command goes on from here"
-    if found.queries_in_all is None:
+    if found.is_finished:
+        rest = ""
+    elif found.queries_in_all is None:
         rest = "" if found.was_interrupted else "; give it more time"
-    elif not found.is_finished and out is None:
+    elif out is None:
         rest = "; with --out FILE the same command would go on from here"
+    else:
+        rest = "; the same command goes on from here"
     stopped = "stopped; " if found.was_interrupted else ""
     on = basis(gamma.triples(kg, local))
     say(f"{stopped}{len(found.facts):,} facts{where}; {asked}, answered from {on}{rest}")
