@@ -17,6 +17,7 @@ from gamma_kg.nn.checkpoint import load_checkpoint
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.training.ablation import (
     AblationPlan,
+    difference,
     mean_and_deviation,
     render_markdown,
     run_ablation,
@@ -185,6 +186,13 @@ def test_a_row_of_an_ablation_may_set_any_option(plan: AblationPlan, tmp_path: P
     changed, plain = wider.config("λ .3, β ½", 0), wider.config("GAMMA", 0)
     assert changed.gamma_config.uniform_mix == 0.3 and changed.entropy_weight == 0.5
     assert changed.gamma_config.dim == plain.gamma_config.dim == 8, "options that all rows share stay"
+    dotted = {"phases.0.entities": [10, 30], "model_options.uniform_mix": 0.3}
+    inside = AblationPlan.parse({**plan.model_dump(mode="json"), "rows": {"small": dotted, "GAMMA": "gamma"}})
+    small, whole = inside.config("small", 0), inside.config("GAMMA", 0)
+    assert small.phases[0] == whole.phases[0].with_options(entities=(10, 30)), "a dotted key changes that option alone"
+    assert small.gamma_config == whole.gamma_config.with_options(uniform_mix=0.3)
+    with pytest.raises(ConfigError, match=r"phases\.7\.entities: '7' is no position in a list of 1"):
+        inside.with_options(rows={"small": {"phases.7.entities": [10, 30]}})
     table = run_ablation(wider, tmp_path / "wider", report=lambda _: None)
     assert "paper: own MRR" in table
     for name in ("table.csv", "table.tex"):
@@ -193,9 +201,19 @@ def test_a_row_of_an_ablation_may_set_any_option(plan: AblationPlan, tmp_path: P
 
 def test_the_table_of_an_ablation_shows_published_figures(plan: AblationPlan) -> None:
     metrics = {"nl-0": {"mrr": 0.3, "hits@10": 0.5}}
-    results = {label: [{"parameters": 1, "samples": 1, "metrics": metrics}] for label in plan.rows}
+    results = {label: [{"seed": 0, "parameters": 1, "samples": 1, "metrics": metrics}] for label in plan.rows}
     head, late, early = table_cells(plan, results, {"nl-0": "inductive-er"})
     assert head[-1] == "paper: inductive-er MRR" and (late[-1], early[-1]) == (".360", ".349")
+
+
+def test_rows_are_compared_with_the_same_seeds_of_the_first_set_by_set() -> None:
+    def row(seed: int, **mrr: float) -> dict[str, Any]:
+        return {"seed": seed, "metrics": {name: {"mrr": value} for name, value in mrr.items()}}
+
+    first = [row(0, a=0.2, b=0.4), row(1, a=0.3, b=0.5), row(2, a=0.9, b=0.9)]
+    assert difference([row(0, a=0.25, b=0.38), row(1, a=0.36, b=0.51)], first, "ab") == "+.0250 (−.0050 to +.0550)"
+    assert difference([row(1, a=0.25, b=0.5)], first, "a") == "−.0500", "one set has no interval"
+    assert difference([row(7, a=0.25, b=0.5)], first, "ab") == "", "no seed in common"
 
 
 @pytest.mark.parametrize(

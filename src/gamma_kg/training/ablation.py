@@ -13,6 +13,7 @@ import re
 import signal
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -21,7 +22,7 @@ from pydantic import Field, model_validator
 from gamma_kg.data.benchmark import Split, load_benchmark
 from gamma_kg.errors import ConfigError
 from gamma_kg.evaluation.evaluate import rank_split
-from gamma_kg.evaluation.metrics import rank_metrics
+from gamma_kg.evaluation.metrics import bootstrap_interval, rank_metrics
 from gamma_kg.evaluation.plan import QueryPlan
 from gamma_kg.io.atomic import write_text
 from gamma_kg.io.frozen import FrozenConfig
@@ -33,7 +34,7 @@ from gamma_kg.nn.model import GammaModel
 from gamma_kg.predicting.gamma import Gamma
 from gamma_kg.report.published import published
 from gamma_kg.report.render import latex_text
-from gamma_kg.training.config import TrainConfig, find_config, read_options, set_option
+from gamma_kg.training.config import TrainConfig, find_config, put_option, read_options, set_option
 from gamma_kg.training.errors import TrainingError
 from gamma_kg.training.pretrain import run_config
 from gamma_kg.training.run_folder import RunFolder
@@ -44,7 +45,7 @@ class AblationPlan(FrozenConfig):
 
     title: str
     rows: dict[str, str | dict[str, Any]]
-    """Label in the table → preset, or options of `TrainConfig` (model_options for λ, κ, branches)."""
+    """Label in the table → preset, or options of `TrainConfig` (model_options for λ, κ, branches), dotted too."""
     seeds: tuple[int, ...] = (0, 1, 2)
     train: dict[str, Any] = Field(default_factory=dict)
     """Options of `TrainConfig` that all rows share; model and seed come from the row."""
@@ -71,7 +72,11 @@ class AblationPlan(FrozenConfig):
         own: dict[str, Any] = {"model": row} if isinstance(row, str) else dict(row)
         if "model_options" in own:
             own["model_options"] = {**self.train.get("model_options", {}), **own["model_options"]}
-        return TrainConfig.parse({**self.train, **own, "seed": seed}, where=f"row {label!r}")
+        options = deepcopy({**self.train, **{key: value for key, value in own.items() if "." not in key}, "seed": seed})
+        for key, value in own.items():
+            if "." in key:
+                put_option(options, key, value)
+        return TrainConfig.parse(options, where=f"row {label!r}")
 
     def file_name(self, label: str, seed: int) -> str:
         """The preset where the row is just that, else its label in letters that every disk takes."""
@@ -187,14 +192,16 @@ def table_cells(
         columns["total"] = list(groups)
     head = ["variant", "parameters", "samples"]
     head += [f"{group} ({len(names)}) {metric}" for group, names in columns.items() for metric in ("MRR", "H@10")]
-    head += [f"paper: {group} MRR" for group in columns]
+    head += ["against the first row: MRR", *(f"paper: {group} MRR" for group in columns)]
     lines = [head]
+    first = next(iter(results.values()), [])
     for label, rows in results.items():
         cells = [label, f"{rows[0]['parameters']:,}", f"{statistics.mean(row['samples'] for row in rows):,.0f}"]
         for names in columns.values():
             for metric in ("mrr", "hits@10"):
                 means = [statistics.mean(row["metrics"][name][metric] for name in names) for row in rows]
                 cells.append(mean_and_deviation(means))
+        cells.append("" if rows is first else difference(rows, first, list(groups)))
         row = plan.rows[label]
         theirs = published().groups.get(published().presets.get(row, ""), {}) if isinstance(row, str) else {}
         cells += [mean_and_deviation([theirs[group]["mrr"]]) if group in theirs else "" for group in columns]
@@ -230,6 +237,21 @@ def render_latex(plan: AblationPlan, cells: Sequence[Sequence[str]]) -> str:
     lines = [rf"% {plan.title}", rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}", r"\toprule"]
     lines += [" & ".join(head) + r" \\", r"\midrule", *(" & ".join(row) + r" \\" for row in rows)]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def difference(rows: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
+    """'+.012 (−.001 to +.025)': how much more MRR than the same seeds of the first row, with its interval over sets."""
+    pairs = [(row["metrics"], other["metrics"]) for row in rows for other in first if row["seed"] == other["seed"]]
+    if not pairs:
+        return ""
+    gains = [statistics.mean(ours[name]["mrr"] - theirs[name]["mrr"] for ours, theirs in pairs) for name in names]
+    mean, *ends = (signed(value) for value in (statistics.mean(gains), *bootstrap_interval(gains)))
+    return f"{mean} ({' to '.join(ends)})" if len(gains) > 1 else mean
+
+
+def signed(value: float) -> str:
+    """'+.012' or '−.012'."""
+    return f"{'−' if value < 0 else '+'}{f'{abs(value):.4f}'.removeprefix('0')}"
 
 
 def mean_and_deviation(values: Sequence[float]) -> str:

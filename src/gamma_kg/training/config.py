@@ -224,6 +224,11 @@ def set_option(options: dict[str, Any], change: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text
+    put_option(options, key, value)
+
+
+def put_option(options: dict[str, Any], key: str, value: Any) -> None:
+    """Set one option, where `phases.0.batch_size` means the one in the first of the phases."""
     *parents, last = key.split(".")
     place: Any = options
     for part in parents:
@@ -238,8 +243,8 @@ def set_option(options: dict[str, Any], change: str) -> None:
 def _step_into(place: Any, part: str, key: str) -> Any:
     if isinstance(place, list):
         if not part.isdigit() or int(part) >= len(place):
-            raise ConfigError(f"--set {key}: {part!r} is no position in a list of {len(place)}")
+            raise ConfigError(f"{key}: {part!r} is no position in a list of {len(place)}")
         return place[int(part)]
     if part not in place and part not in TrainConfig.model_fields:
-        raise ConfigError(f"--set {key}: no option {part!r}{did_you_mean(part, TrainConfig.model_fields)}")
+        raise ConfigError(f"{key}: no option {part!r}{did_you_mean(part, TrainConfig.model_fields)}")
     return place.setdefault(part, {})
