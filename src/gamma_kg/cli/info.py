@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from gamma_kg.io.shown import few
+
 
 def info(
     model: Annotated[Path | None, typer.Argument(help="A checkpoint file; the bundled weights if left out.")] = None,
@@ -56,7 +58,7 @@ def trained_on(provenance: Mapping[str, Any]) -> str:
     names = [name.removesuffix(".txt") for name in graphs_behind(provenance)]
     if not names:
         return origin_of(provenance) or "not recorded"
-    graphs = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    graphs = few(names, 4)
     runs = runs_behind(provenance)
     minutes = sum(float(run.get("minutes", 0)) for run in runs)
     hardware = next((run["hardware"] for run in runs if "hardware" in run), "unknown hardware")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 from gamma_kg.data.lines import UTF8_BOM, UTF16_BOMS
 from gamma_kg.data.options import ReadOptions
 from gamma_kg.data.streams import PARQUET_MAGIC, Input, reading_errors
 from gamma_kg.errors import DataError, EmptyFileError
+from gamma_kg.io.shown import few
 
 PACKED_ENDINGS = (".gz", ".zst", ".zstd")
 FORMAT_BY_ENDING = {
@@ -100,11 +100,6 @@ def _of_one_format(folder: Path, files: list[Path], options: ReadOptions) -> lis
 
 def _listed(folder: Path, files: list[Path]) -> str:
     return few([str(file.relative_to(folder)) for file in files])
-
-
-def few(names: Sequence[str], most: int = 5) -> str:
-    """The first names of a list that may be long, and how many there are besides."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def find_format(opened: Input, path: Path | None, options: ReadOptions) -> str:

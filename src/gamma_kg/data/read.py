@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gamma_kg.data.encoder import IdArray, TripleEncoder
-from gamma_kg.data.formats import few, find_files, find_format
+from gamma_kg.data.formats import find_files, find_format
 from gamma_kg.data.frames import add_frame, read_parquet, text_columns, three_columns
 from gamma_kg.data.json_lines import read_json_lines
 from gamma_kg.data.names import RdfNames
@@ -29,6 +29,7 @@ from gamma_kg.data.tables import read_table
 from gamma_kg.data.vocabulary import Vocabulary
 from gamma_kg.data.wide import add_columns, read_wide
 from gamma_kg.errors import ConfigError, DataError, EmptyFileError, did_you_mean
+from gamma_kg.io.shown import few
 
 __all__ = ["EncodedTriples", "ReadOptions", "ReadReport", "encode_frame", "encode_triples", "read_triples"]
 

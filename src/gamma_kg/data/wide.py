@@ -15,12 +15,12 @@ import polars as pl
 
 from gamma_kg.data.columns import by_choice
 from gamma_kg.data.encoder import TripleEncoder
-from gamma_kg.data.formats import few
 from gamma_kg.data.frames import refusing_damage, scan_parquet, text_columns
 from gamma_kg.data.options import Tally
 from gamma_kg.data.streams import Input
 from gamma_kg.data.tables import read_header_and_rows
 from gamma_kg.errors import DataError
+from gamma_kg.io.shown import few
 from gamma_kg.machine.fork import need_polars
 
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|\.\d+)([eE][+-]?\d+)?")

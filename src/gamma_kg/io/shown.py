@@ -7,6 +7,7 @@ screen, a right-to-left override could make a name look like another one; XML re
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import escape
 
 # C0 and C1 controls, line and paragraph separators, marks and overrides of direction, lone surrogates, non-characters.
@@ -34,6 +35,11 @@ def html_text(text: str) -> str:
 def spreadsheet_text(text: str) -> str:
     """The text for a CSV cell: what a spreadsheet would run as a formula gets an apostrophe in front."""
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def few(names: Sequence[str], most: int = 5) -> str:
+    """The first names of a list that may be long, and how many there are besides."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _number(code: int) -> str:
