@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from xml.etree import ElementTree
@@ -23,13 +25,20 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.algebra import ALGEBRAS
 from gamma_kg.nn.config import GammaConfig
 from gamma_kg.nn.encoder import relation_of_queries
+from gamma_kg.nn.local_answers import Background
 
 
-def asked_on(gamma: Gamma, kg: KnowledgeGraph, fact: tuple[int, int, int], near: Neighbourhood | None = None) -> Asked:
+def asked_on(
+    gamma: Gamma,
+    kg: KnowledgeGraph,
+    fact: tuple[int, int, int],
+    near: Neighbourhood | None = None,
+    gone: Iterable[tuple[int, int, int]] = (),
+) -> Asked:
     with torch.no_grad():
         relation_graph = kg.relation_graph_as(gamma.config.relation_graph)
         relations = gamma.model.relation_states(relation_graph, kg.edges.inverse, torch.tensor([fact[1]]))
-    return Asked(gamma.model, kg, fact, relations, neighbourhood=near)
+    return Asked(gamma.model, kg, fact, relations, gone, near)
 
 
 def weighted_score(gamma: Gamma, kg: KnowledgeGraph, asked: Asked, weight_TE: torch.Tensor) -> torch.Tensor:
@@ -213,6 +222,9 @@ class OnFacts:
         self._facts, self._score = facts, score
         self.standing = self.without([])
 
+    def without_each(self, removals: Iterable[Iterable[tuple[int, int, int]]]) -> list[Standing]:
+        return [self.without(triples) for triples in removals]
+
     def without(self, triples: Iterable[tuple[int, int, int]]) -> Standing:
         score = self._score(set(self._facts) - set(triples))
         share = 1 / (1 + np.exp(-score))
@@ -282,6 +294,37 @@ def test_with_all_facts_kept_nothing_changes_and_with_none_no_path_is_left(
     everything = [tuple(triple) for triple in family.triples.tolist()]
     assert asked.with_only(everything).score == pytest.approx(asked.standing.score, abs=1e-6)
     assert asked.with_only([]).score == pytest.approx(asked.without(everything).score, abs=1e-6)
+
+
+@pytest.mark.parametrize("near", [None, [9], [9, 6]])
+def test_facts_taken_out_side_by_side_count_as_they_do_one_at_a_time(
+    small_gamma: Gamma, family: KnowledgeGraph, near: list[int] | None
+) -> None:
+    fact = family.entity_id("Ann"), family.relation_id("mother of"), family.entity_id("Finn")
+    score_N = torch.linspace(-3, 0, family.num_entities)
+    hood = None if near is None else Neighbourhood(near, Background(family.num_entities, None, score_N, None))
+    asked = asked_on(small_gamma, family, fact, hood)
+    facts = [tuple(triple) for triple in family.triples.tolist()]
+    removals = [[], *([one] for one in facts), facts, facts[:3]]
+    together = asked.without_each(removals)
+    assert together == [asked.without(gone) for gone in removals]
+    assert together[0].score == pytest.approx(asked.standing.score, abs=1e-6)
+    # The definition: the query on a graph that never had these facts.
+    apart = [asked_on(small_gamma, family, fact, hood, gone).standing.score for gone in removals]
+    assert [one.score for one in together] == pytest.approx(apart, abs=1e-5) and len(set(together)) > 3
+
+
+def test_reasons_load_neither_the_compiler_nor_the_symbolic_shapes_of_torch() -> None:
+    """They take two seconds, which whoever asks for reasons first would wait."""
+    program = """
+import sys
+from gamma_kg import Gamma
+from gamma_kg.demo import demo_graph
+Gamma.from_pretrained().explain(demo_graph(), head="Kenya", relation="borders", tail="Tanzania")
+print(*sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
+    assert not {"torch._dynamo", "sympy", "torch.fx.experimental.symbolic_shapes"} & set(done.stdout.split())
 
 
 def test_without_a_fact_the_answer_is_explained_as_if_it_were_gone(family: KnowledgeGraph, small_gamma: Gamma) -> None:

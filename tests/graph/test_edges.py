@@ -3,7 +3,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.edges import EdgeGroups, Edges
+from gamma_kg.kernels.union import part_of_union
 
 Triples = list[tuple[int, int, int]]
 triples_of = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.integers(0, 5)), max_size=20)
@@ -15,7 +16,7 @@ def build(triples: Triples, num_nodes: int = 6, num_types: int = 3) -> Edges:
     return Edges.build(node, type_, neighbour, num_nodes, np.arange(num_types))
 
 
-def as_list(edges: Edges) -> Triples:
+def as_list(edges: EdgeGroups) -> Triples:
     return list(zip(*(column.tolist() for column in edges.slice(0, edges.num_edges)), strict=True))
 
 
@@ -49,6 +50,19 @@ def test_removing_edges_leaves_all_others_in_their_groups(triples: Triples, remo
     left = edges.without(edges.find(node, type_, neighbour))
     assert as_list(left) == sorted(t for t in triples if t not in removed)
     assert left.group_type is edges.group_type, "groups stay as they are: nothing is sorted again"
+
+
+@settings(max_examples=60)
+@given(triples_of, st.lists(triples_of, min_size=1, max_size=4))
+def test_copies_side_by_side_are_each_less_their_own_edges(triples: Triples, removals: list[Triples]) -> None:
+    edges = build(triples)
+    copy = torch.tensor([n for n, removed in enumerate(removals) for _ in removed], dtype=torch.long)
+    gone = [edge for removed in removals for edge in removed]
+    node, type_, neighbour = torch.tensor(gone, dtype=torch.long).reshape(-1, 3).T
+    copies = edges.copies_without(len(removals), copy, node, type_, neighbour)
+    assert copies.num_nodes == len(removals) * edges.num_nodes
+    parts = [part_of_union(copies, slice(n * edges.num_nodes, (n + 1) * edges.num_nodes)) for n in range(len(removals))]
+    assert [as_list(part) for part in parts] == [sorted(t for t in triples if t not in gone) for gone in removals]
 
 
 def test_an_empty_graph_has_no_groups() -> None:

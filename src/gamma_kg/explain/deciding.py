@@ -6,7 +6,7 @@ fact decides when the answer's share of the probability falls to half or less wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple
 
@@ -42,7 +42,7 @@ class Decision(NamedTuple):
 def deciding_facts(asked: Asked, paths: Iterable[Iterable[Triple]], gradient_TE: NDArray[np.float64]) -> Decision:
     """Take out every candidate fact alone, and pairs of the weightiest where none of them decides alone."""
     triples = _candidates(asked, paths, gradient_TE)
-    single = [Tested((triple,), asked.without([triple])) for triple in triples]
+    single = _tested(asked, [(triple,) for triple in triples])
     # Those that decide first: where all candidates fall together, the score falls and the answer stands. Then the one
     # fact that is all else known of the head: whatever the answer is, it comes over that fact.
     only = _only_fact(asked)
@@ -50,10 +50,14 @@ def deciding_facts(asked: Asked, paths: Iterable[Iterable[Triple]], gradient_TE:
     if any(_decides(asked, tested) for tested in single):
         return Decision("one", single, [], len(single))
     strongest = [tested.facts[0] for tested in single[:MOST_PAIRED]]
-    pairs = [Tested(pair, asked.without(pair)) for pair in combinations(strongest, 2)]
+    pairs = _tested(asked, list(combinations(strongest, 2)))
     pairs = sorted((pair for pair in pairs if _decides(asked, pair)), key=lambda tested: tested.without.score)
     moved = any(tested.without.score < asked.standing.score - 1e-4 for tested in single)
     return Decision("two" if pairs else "many" if moved else "none", single, pairs, len(single))
+
+
+def _tested(asked: Asked, removals: Sequence[tuple[Triple, ...]]) -> list[Tested]:
+    return list(map(Tested, removals, asked.without_each(removals)))
 
 
 def _decides(asked: Asked, tested: Tested) -> bool:

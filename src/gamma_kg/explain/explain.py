@@ -156,11 +156,11 @@ def explain(
     fact_E3 = asked.facts()
     triples = [[cast(Triple, tuple(fact_E3[e].tolist())) for e in walk.edges] for walk in walks]
     paths = []
-    for walk, steps in zip(walks, triples, strict=True):
+    for walk, steps, less in zip(walks, triples, asked.without_each(triples), strict=True):
         # A walk runs from sender to receiver: through an inverse edge that is from the fact's head to its tail.
         forward = [bool(is_inverse(type_[e], kg.num_relations)) for e in walk.edges]
         named = tuple(Step(*_named(kg, triple), way) for triple, way in zip(steps, forward, strict=True))
-        paths.append(Path(named, walk.weight, asked.standing.score - asked.without(steps).score))
+        paths.append(Path(named, walk.weight, asked.standing.score - less.score))
     paths.sort(key=lambda path: -path.drop)
     decision = Decision("none", [], [], 0)
     if num_facts and not asked.is_outside:

@@ -89,7 +89,9 @@ def _at_aggregate(call: LayerCall, edges: Edges, starts: Starts, grad_out: Tenso
         agg_1ND = aggregate(edges, x_1ND, call.relation_RW[None], starts, call.boundary_BD, weights, propagate)
     with torch.enable_grad():
         agg_1ND.requires_grad_()
-        (gradient,) = torch.autograd.grad(update(x_1ND, agg_1ND, weights), agg_1ND, grad_out)
+        # A number, and no tensor with its gradients: for these torch loads its symbolic shapes, two seconds at first.
+        weighted = (update(x_1ND, agg_1ND, weights) * grad_out).sum()
+        (gradient,) = torch.autograd.grad(weighted, agg_1ND)
     return gradient[0]
 
 

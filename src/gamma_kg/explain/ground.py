@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gamma_kg.graph.edges import Edges
+from gamma_kg.graph.edges import EdgeGroups, Edges
 
 Triple = tuple[int, int, int]
 
@@ -34,6 +34,11 @@ class Ground:
         """The same without some facts."""
         return replace(self, edges=self.edges.without(self._positions(triples)))
 
+    def less_each(self, removals: Sequence[Sequence[Triple]]) -> EdgeGroups:
+        """The same without some facts, without some others, and so on, side by side as one graph."""
+        copy, *ends = self._inside([(copy, *triple) for copy, triples in enumerate(removals) for triple in triples])
+        return self.edges.copies_without(len(removals), copy.repeat(2), *self._both_ways(*ends))
+
     def only(self, triples: Sequence[Triple]) -> Ground:
         """The same nodes with no other facts than these."""
         rest = torch.ones(self.edges.num_edges, dtype=torch.bool, device=self.edges.device)
@@ -49,11 +54,19 @@ class Ground:
 
     def _positions(self, triples: Sequence[Triple]) -> Tensor:
         """Where the facts stand among the edges, in both directions; those that are outside do not."""
-        placed = [(self.node(h), r, self.node(t)) for h, r, t in triples]
-        inside = [(h, r, t) for h, r, t in placed if h is not None and t is not None]
-        head, relation, tail = torch.tensor(inside, dtype=torch.long, device=self.edges.device).reshape(-1, 3).T
+        _, *ends = self._inside([(0, *triple) for triple in triples])
+        return self.edges.find(*self._both_ways(*ends))
+
+    def _inside(self, numbered: Sequence[tuple[int, int, int, int]]) -> Tensor:
+        """(number, node, relation, node) of those facts whose ends are both inside, as four rows."""
+        placed = [(number, self.node(h), r, self.node(t)) for number, h, r, t in numbered]
+        inside = [row for row in placed if None not in row]
+        return torch.tensor(inside, dtype=torch.long, device=self.edges.device).reshape(-1, 4).T
+
+    def _both_ways(self, head: Tensor, relation: Tensor, tail: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The two edges that a fact is."""
         type_ = torch.cat([relation, self.edges.inverse[relation].long()])
-        return self.edges.find(torch.cat([head, tail]), type_, torch.cat([tail, head]))
+        return torch.cat([head, tail]), type_, torch.cat([tail, head])
 
     @cached_property
     def _place(self) -> dict[int, int] | None:

@@ -129,6 +129,29 @@ class Edges(EdgeGroups):
         removed_before = torch.searchsorted(positions.unique(), self.group_ptr)
         return replace(self, group_ptr=self.group_ptr - removed_before, neighbour=self.neighbour[keep])
 
+    def copies_without(self, count: int, copy: Tensor, node: Tensor, type_: Tensor, neighbour: Tensor) -> EdgeGroups:
+        """The graph so many times side by side, its nodes numbered on, each copy less the edges given for it."""
+        low, high = self._runs(node, type_, neighbour)
+        times = high - low
+        first = torch.repeat_interleave(low - (times.cumsum(0) - times), times)
+        keep_CE = torch.ones(count, self.num_edges, dtype=torch.bool, device=self.device)
+        keep_CE[copy.repeat_interleave(times), first + torch.arange(len(first), device=self.device)] = False
+        kept_CE1 = torch.nn.functional.pad(keep_CE.cumsum(1), (1, 0))
+        before_C1 = torch.nn.functional.pad(kept_CE1[:, -1].cumsum(0), (1, 0))
+        group_ptr_CG = kept_CE1[:, self.group_ptr[:-1]] + before_C1[:-1, None]
+        number_C1 = torch.arange(count, device=self.device)[:, None]
+        node_ptr_CN = self.node_ptr[:-1] + number_C1 * self.num_groups
+        numbered_CE = self.neighbour + (number_C1 * self.num_nodes).to(self.neighbour.dtype)
+        return EdgeGroups(
+            num_nodes=count * self.num_nodes,
+            num_types=self.num_types,
+            node_ptr=torch.cat((node_ptr_CN.reshape(-1), self.node_ptr[-1:] * count)),
+            group_type=self.group_type.repeat(count),
+            group_ptr=torch.cat((group_ptr_CG.reshape(-1), before_C1[-1:])),
+            neighbour=numbered_CE[keep_CE],
+            inverse=self.inverse,
+        )
+
     def _runs(self, node: Tensor, type_: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
         """First position, and one past the last, of each edge's copies; the two are equal where it is not there.
 
