@@ -31,6 +31,7 @@ from gamma_kg.predicting.background import BackgroundCache
 from gamma_kg.predicting.home import warn_if_elsewhere
 from gamma_kg.predicting.inference import score_batches
 from gamma_kg.predicting.local import local_batches
+from gamma_kg.predicting.pair_scores import PairScores, pair_near_both
 from gamma_kg.predicting.predictor import Predictor
 from gamma_kg.predicting.relation_cache import RelationCache, relation_states
 from gamma_kg.predicting.score_batch import ScoreBatch
@@ -132,6 +133,15 @@ class Gamma(Predictor):
             return score_batches(self.model, kg, start_Q, relation_Q, self._cache, **how)
         caches = self._cache, self._backgrounds
         return local_batches(self.model, kg, start_Q, relation_Q, triples, *caches, memory=memory, on_asked=on_asked)
+
+    def pair_scores(
+        self, kg: KnowledgeGraph, head: int, relation_A: Tensor, tail: int, how: AnswerOptions
+    ) -> PairScores:
+        triples = local_triples(kg, how.local)
+        if triples is None:
+            return super().pair_scores(kg, head, relation_A, tail, how)
+        self._look_where_we_are(kg)
+        return pair_near_both(self.model, kg, head, relation_A, tail, triples, self._cache, how.memory)
 
     def _look_where_we_are(self, kg: KnowledgeGraph) -> None:
         if "adapted" in self.provenance and self._seen.get(kg) is None:

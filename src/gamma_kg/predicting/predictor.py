@@ -23,6 +23,7 @@ from gamma_kg.predicting.candidates import best_candidates, calibrated
 from gamma_kg.predicting.frames import Predictions, predict_frame
 from gamma_kg.predicting.kept_calibrations import KeptCalibrations
 from gamma_kg.predicting.odds import FactOdds, FloatArray, best_of, from_log_odds
+from gamma_kg.predicting.pair_scores import PairScores, pair_by_batches
 from gamma_kg.predicting.prediction import Prediction, Query
 from gamma_kg.predicting.relations_between import relations_between
 from gamma_kg.predicting.score_batch import ScoreBatch
@@ -58,6 +59,14 @@ class Predictor(ABC):
     def triples(self, kg: KnowledgeGraph, local: Local) -> int | None:
         """The budget that `local` means for answers of this predictor; None: they come from the whole graph."""
         return None
+
+    def pair_scores(
+        self, kg: KnowledgeGraph, head: int, relation_A: Tensor, tail: int, how: AnswerOptions
+    ) -> PairScores:
+        """What is said of (head, r, tail) by ids for each of some relations."""
+        return pair_by_batches(
+            kg, head, relation_A, tail, partial(self.score_batches, memory=how.memory, local=how.local)
+        )
 
     @abstractmethod
     def fingerprint(self) -> str:
