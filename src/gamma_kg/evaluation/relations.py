@@ -1,8 +1,8 @@
 """Relation prediction, (head, ?, tail): where does the true relation rank among all relations of the graph?
 
 The score of relation r is the mean of the score of the tail for the query (head, r) and that of the head for the query
-(tail, inverse of r), as `Gamma.predict` has it on whole graphs. A head, and each of its tails, costs as many passes as there are
-relations. A triples, R relations.
+(tail, inverse of r), as `Gamma.predict` has it on whole graphs. A head, and each of its tails, costs as many passes as
+there are relations. A triples, R relations.
 """
 
 from __future__ import annotations
