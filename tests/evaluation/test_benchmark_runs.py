@@ -36,6 +36,9 @@ class CountingPredictor:
         self.asked: list[tuple[int, int]] = []
         self.stop_after, self.poison = stop_after, poison
 
+    def triples(self, kg, local):
+        return None
+
     def scores(self, kg, sources, relations, memory=None, local="off"):
         if self.stop_after is not None and len(self.asked) >= self.stop_after:
             raise KeyboardInterrupt

@@ -50,7 +50,7 @@ def local_batches(
     starts = start_Q if isinstance(start_Q, Starts) else Starts.single(start_Q)
     sizes = neighbourhood_sizes(kg, triples)
     with evaluating(model):
-        for part in distinct_queries(kg, start_Q, relation_Q, _batch_size(model, triples, memory_bytes)):
+        for part in distinct_queries(kg, start_Q, relation_Q, batch_size(model, triples, memory_bytes)):
             relation_B = relation_Q[part.first]
             asked = relation_B.unique().tolist()
             of_relation = backgrounds.of_all(model, kg, asked, cache, memory_bytes, on_asked=on_asked)
@@ -115,7 +115,7 @@ def score_neighbourhoods(
     return Scores(scores.score_BC.cpu(), None if scores.weight_BCK is None else scores.weight_BCK.cpu())
 
 
-def _batch_size(model: GammaModel, triples: int, memory: int) -> int:
+def batch_size(model: GammaModel, triples: int, memory: int) -> int:
     """How many queries at once: a neighbourhood has seldom more entities than facts."""
     config = model.config
     floats = triples * config.dim * (config.num_branches + LAYER_STATES)

@@ -15,21 +15,22 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from gamma_kg.graph.edges import Edges
 from gamma_kg.graph.graph import KnowledgeGraph
 from gamma_kg.graph.inverse import inverse_of
+from gamma_kg.graph.neighbourhoods import Neighbourhoods
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.growth import grow
 from gamma_kg.machine.memory import budget
 from gamma_kg.nn.local_answers import WIDE_SHARE
 from gamma_kg.nn.model import GammaModel
 from gamma_kg.predicting.inference import evaluating, require_finite
-from gamma_kg.predicting.local import score_neighbourhoods
-from gamma_kg.predicting.relation_cache import LAYER_STATES, RelationCache, relation_states
+from gamma_kg.predicting.local import batch_size
+from gamma_kg.predicting.relation_cache import RelationCache, relation_states
 from gamma_kg.predicting.score_batch import ScoreBatch
 from gamma_kg.predicting.switch import neighbourhood_sizes
 
 ScoreQueries = Callable[[KnowledgeGraph, Tensor, Tensor], Iterator[ScoreBatch]]
-AT_ONCE = 32
 
 
 class PairScores(NamedTuple):
@@ -86,28 +87,40 @@ def pair_near_both(
     memory: str | int | None = None,
 ) -> PairScores:
     """From neighbourhoods of at most `triples` facts around both ends."""
-    memory_bytes, config = budget(memory, model.score.out.weight.device), model.config
+    device = model.score.out.weight.device
+    memory_bytes = budget(memory, device)
     sizes = neighbourhood_sizes(kg, triples)
     shares = [1.0] if len(sizes) == 1 else [WIDE_SHARE, 1 - WIDE_SHARE]
-    ends = torch.tensor([head, tail]).unique()
-    both = Starts.of_weights(torch.zeros_like(ends), ends, torch.ones(len(ends)), 1)
-    around = [grow(kg.edges, both, size) for size in sizes]
-    floats = triples * config.dim * (config.num_branches + LAYER_STATES)
-    step = max(1, min(AT_ONCE, memory_bytes // (floats * model.score.out.weight.element_size())))
+    ends = torch.tensor([head, tail])
+    around = [around_both(kg.edges, ends.unique(), size) for size in sizes]
+    graphs = [hood.edges.to(device) for hood in around]
+    step = batch_size(model, triples, memory_bytes)
     parts, weights = [], []
     with evaluating(model):
         for queries in zip(*(ids.split(step) for ids in queries_between(kg, head, relation_A, tail)), strict=True):
             source_B, relation_B, answer_B = queries
-            starts, number_B = Starts.single(source_B), torch.arange(len(source_B))
             relations = relation_states(model, kg, relation_B, cache, memory_bytes)
-            score_B = torch.zeros(len(source_B))
-            for hood, share in zip(around, shares, strict=True):
-                hoods = hood.repeated(torch.zeros_like(number_B))
-                found = score_neighbourhoods(model, hoods, relations, starts, relation_B)
-                place_B = hoods.places(number_B, answer_B)
-                require_finite(kg, found.score_BC[place_B, None], starts, relation_B)
-                score_B += share * found.score_BC[place_B].float()
+            relations = relations._replace(which_B=relations.which_B.to(device))
+            score_B, one_B = torch.zeros(len(source_B)), torch.zeros_like(source_B)
+            for hood, graph, share in zip(around, graphs, shares, strict=True):
+                starts = Starts.single(hood.places(one_B, source_B)).to(device)
+                answer_B1 = hood.places(one_B, answer_B)[:, None].to(device)
+                found = model.score_entities(graph, relations, starts, relation_B.to(device), answer_B1)
+                score_B1 = found.score_BC.float().cpu()
+                require_finite(kg, score_B1, Starts.single(source_B), relation_B)
+                score_B += share * score_B1[:, 0]
                 if hood is around[0] and found.weight_BCK is not None:
-                    weights.append(found.weight_BCK[place_B].float())
+                    weights.append(found.weight_BCK[:, 0].float().cpu())
             parts.append(score_B)
     return mean_of_ends(torch.cat(parts), torch.cat(weights) if weights else None, triples)
+
+
+def around_both(edges: Edges, ends: Tensor, triples: int) -> Neighbourhoods:
+    """The neighbourhood of at most `triples` facts, or of so many as it takes until all the ends are in it: there may
+    be more facts between two entities than that."""
+    both = Starts.of_weights(torch.zeros_like(ends), ends, torch.ones(len(ends)), 1)
+    while True:
+        hood = grow(edges, both, triples)
+        if bool((hood.places(torch.zeros_like(ends), ends) >= 0).all()):
+            return hood
+        triples *= 2
