@@ -121,6 +121,17 @@ def test_two_relations_that_never_link_the_same_two_things_rule_each_other_out()
     assert not rules.pairs.excluding(kg.relation_id("near")).any()  # too few facts to tell
 
 
+@pytest.mark.parametrize(("turned", "is_out"), [(0, True), (1, False), (4, False), (5, True)])
+def test_a_few_pairs_the_other_way_round_may_all_be_so_by_chance(turned: int, is_out: bool) -> None:
+    facts = [(f"wall {i}", "part of", f"house {i % 100}") for i in range(900)]
+    facts += [(f"wall {i}", "is a", f"wall {i // 10}") for i in range(10, 900)]
+    facts += [(f"house {i}", "is a", f"wall {i}") for i in range(turned)]
+    kg = KnowledgeGraph.from_triples(facts)
+    is_a, part_of = kg.relation_id("is a"), kg.relation_id("part of")
+    assert rules_of(kg).pairs.excluding(is_a)[part_of] == is_out
+    assert rules_of(kg).pairs.excluding(is_a)[part_of + kg.num_relations] == (not turned)
+
+
 def test_one_value_is_enough_where_every_thing_has_one(world: KnowledgeGraph) -> None:
     rules, number = rules_of(world), world.relation_id("has number")
     assert rules.has_single_answers(number) and not rules.has_single_answers(number + world.num_relations)

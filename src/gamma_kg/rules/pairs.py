@@ -1,7 +1,8 @@
 """Relations that never hold between the same two things: a part of a kidney is no kind of kidney.
 
 The model sees that two things belong together, and proposes a second relation for what the first one says already.
-S relation ids, both ways round.
+Where the two were seen together the other way round, that this way is none of them may be chance: of four pairs that
+cause what they are a sort of, all four may point that way by luck. S relation ids, both ways round.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ IntArray = NDArray[np.int64]
 # Not one pair may have both; the bounds are for what may still come, of this relation's facts and of the other's.
 MAX_BESIDE = 0.005
 MAX_BESIDE_OTHER = 0.01
+# Were both ways round as likely, so many pairs would all be the other way round by such a chance at most: five.
+MAX_CHANCE = 0.05
 
 
 class PairExclusions:
@@ -38,12 +41,16 @@ class PairExclusions:
 
     def _excluding(self, relation: int) -> NDArray[np.bool_]:
         """Relation ids that, where they link two things, rule this one out between them, (S,)."""
-        both = self._both_SS[:, [relation]].toarray().ravel().astype(np.int64)
-        found = (both == 0) & (at_most(0, self._facts[relation]) <= MAX_BESIDE)
-        found &= at_most(both, self._facts) <= MAX_BESIDE_OTHER
+        both, turned = (self._seen_with(one) for one in (relation, inverse_of(relation, self._num_relations)))
+        found = (both == 0) & ((turned == 0) | (0.5**turned <= MAX_CHANCE))
+        found &= (at_most(0, self._facts[relation]) <= MAX_BESIDE) & (at_most(0, self._facts) <= MAX_BESIDE_OTHER)
         # Whether a relation holds both ways is a rule of its own.
         found[[relation, inverse_of(relation, self._num_relations)]] = False
         return np.asarray(found, dtype=bool)
+
+    def _seen_with(self, relation: int) -> IntArray:
+        """How many pairs each relation id shares with this one, (S,)."""
+        return np.asarray(self._both_SS[:, [relation]].toarray().ravel(), dtype=np.int64)
 
     def counts(self, relation: int, other: int) -> tuple[int, int]:
         """Pairs that both link, and those that the other one does."""
