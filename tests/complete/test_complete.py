@@ -242,6 +242,20 @@ def test_one_relation_does_not_fill_the_list_while_others_have_proposals(
     assert len(complete(small_gamma, countries, relations=["borders"], top=5).facts) == 5
 
 
+def test_the_list_ends_where_facts_are_no_longer_likely_unless_none_is(
+    countries: KnowledgeGraph, small_gamma: Gamma, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choice, "FEW_UNLIKELY", 3)
+    everything = complete(small_gamma, countries, top=1000).facts
+    middle = everything[len(everything) // 2].probability
+    likely = complete(small_gamma, countries, top=1000, likely_from=middle).facts
+    assert likely == [fact for fact in everything if fact.probability >= middle] and len(likely) > 3
+    assert complete(small_gamma, countries, top=1000, likely_from=1.0).facts == everything[:3]
+    with_bound = {everything[-1].relation: 0.0}
+    found = complete(small_gamma, countries, top=1000, likely_from=1.0, min_probability=with_bound).facts
+    assert found == [fact for fact in everything if fact.relation == everything[-1].relation]
+
+
 def test_what_no_reason_speaks_for_is_not_proposed(small_gamma: Gamma, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proposals, "LEAST_PROBABILITY", 1e-9)
     facts = [(f"cook {i}", "likes", "salt") for i in range(20)] + [(f"cook {i}", "likes", "oil") for i in range(15)]

@@ -65,7 +65,7 @@ def complete(
         list[str] | None,
         typer.Option(
             help="Leave out what is less probable: 0.2, or for one relation NAME=0.2; may be repeated. "
-            f"Where probabilities are fitted it is {LEAST_PROBABILITY} unless you say otherwise."
+            f"Where probabilities are fitted it is {LEAST_PROBABILITY} unless you say otherwise, or nothing reaches it."
         ),
     ] = None,
     max_per_relation: Annotated[
@@ -148,8 +148,8 @@ def complete(
         to_fit = left()
         fit(gamma, kg, local, rules, None if to_fit is None else CALIBRATION_SHARE * to_fit)
     is_fitted = gamma.calibration(kg, local, rules) is not None
-    if is_fitted:  # else the numbers only put the facts in order
-        bounds.setdefault("", LEAST_PROBABILITY)
+    if is_fitted and "" not in bounds:  # else the numbers only put the facts in order
+        wanted["likely_from"] = LEAST_PROBABILITY
     to_ask = left()
     journal = None if out is None else out.with_name(out.name + ".progress")
     parts: Parts | None = None
@@ -203,7 +203,10 @@ def complete(
     if found.facts and is_fitted:
         say(f"by their probabilities, about {sum(fact.probability for fact in found.facts):.0f} of them should hold")
     is_short = found.queries_asked and len(found.facts) < top  # of what was asked; of nothing, nothing was left out
-    if is_short and (least := bounds.get("", 0.0)) > 0:
+    least = bounds.get("", wanted.get("likely_from", 0.0))
+    if found.facts and found.facts[0].probability < least:
+        say(f"nothing is as probable as {least:.3g}: these are the likeliest; --min-probability 0 lists all")
+    elif is_short and least > 0:
         say(f"what is less probable than {least:.3g} is left out; --min-probability 0 lists it too")
     if is_short and rules and (cases := wanted["min_cases"]):
         say(f"what no reason with {cases} cases speaks for is left out; --min-cases 0 lists it too")

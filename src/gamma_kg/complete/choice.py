@@ -21,11 +21,14 @@ IntArray = NDArray[np.int64]
 # Unless told otherwise one relation takes at most this part of the list while others have proposals.
 SHARE_OF_LIST = 5
 LEAST_CAP = 10
+# Where no fact is likely enough, so many of the likeliest are listed: an empty list after minutes says nothing.
+FEW_UNLIKELY = 20
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is asked for. Thresholds are per relation id; `cap` is how many facts of one relation, strictly or not."""
+    """What is asked for. Thresholds are per relation id; `cap` is how many facts of one relation, strictly or not.
+    The list ends at `likely_from`, unless nothing is so probable."""
 
     top: int
     relations: tuple[int, ...]
@@ -37,6 +40,7 @@ class Choice:
     cap: int
     is_strict: bool
     min_cases: int
+    likely_from: float = 0.0
 
     @classmethod
     def of(
@@ -51,6 +55,7 @@ class Choice:
         min_probability: float | Mapping[str, float] = 0.0,
         max_per_relation: int | None = None,
         min_cases: int = MIN_CASES,
+        likely_from: float = 0.0,
     ) -> Choice:
         """From names; `min_probability` may be one for all or one per relation, with "" for all others."""
         if top < 1:
@@ -80,6 +85,7 @@ class Choice:
             cap=max_per_relation or max(LEAST_CAP, top // SHARE_OF_LIST),
             is_strict=max_per_relation is not None,
             min_cases=min_cases,
+            likely_from=likely_from,
         )
 
     def about(
@@ -105,21 +111,23 @@ class Choice:
         return self.least_of.get(relation, self.least)
 
     def listed(self, ordered: list[Any], admits: Callable[[int, int, int], bool]) -> list[Any]:
-        """The facts (head, relation, tail, …) for the list, of those that are admitted: no relation beyond its cap,
-        unless places would stay empty."""
+        """The facts (head, relation, tail, probability, …) for the list, of those that are admitted: no relation beyond
+        its cap, unless places would stay empty."""
+        likely = [fact for fact in ordered if fact[3] >= self.likely_from or fact[1] in self.least_of]
+        ordered, top = (likely, self.top) if likely else (ordered, min(self.top, FEW_UNLIKELY))
         taken: list[int] = []
         waiting: list[int] = []
         count: Counter[int] = Counter()
         for at, fact in enumerate(ordered):
-            if count[fact[1]] == self.top or not admits(*fact[:3]):
+            if count[fact[1]] == top or not admits(*fact[:3]):
                 continue
             has_room = count[fact[1]] < self.cap
             (taken if has_room else waiting).append(at)
             count[fact[1]] += 1
-            if len(taken) == self.top:
+            if len(taken) == top:
                 break
         if not self.is_strict:
-            taken += waiting[: self.top - len(taken)]
+            taken += waiting[: top - len(taken)]
         return [ordered[at] for at in sorted(taken)]
 
     def record(self) -> dict[str, Any]:

@@ -82,6 +82,7 @@ def complete(
     min_probability: float | Mapping[str, float] = 0.0,
     max_per_relation: int | None = None,
     min_cases: int = MIN_CASES,
+    likely_from: float = 0.0,
     budget_seconds: float | None = None,
     journal: Path | None = None,
     rules: bool = True,
@@ -93,9 +94,11 @@ def complete(
     """The `top` most probable facts that `kg` does not hold: of these relations, about these entities or those of a
     type, if given.
 
-    `min_probability` is one bound, or one per relation name with "" for all others. No relation takes more than a
-    fifth of the list while others have proposals; `max_per_relation` is a strict bound. What no reason speaks for, a
-    rule of the graph with `min_cases` cases or more, is left out (0 lists it too; so does `rules=False`).
+    `min_probability` is one bound, or one per relation name with "" for all others. The list ends at `likely_from`
+    too, but for relations with a bound of their own; where nothing is so probable, it has the likeliest few. No
+    relation takes more than a fifth of the list while others have proposals; `max_per_relation` is a strict bound.
+    What no reason speaks for, a rule of the graph with `min_cases` cases or more, is left out (0 lists it too; so does
+    `rules=False`).
     Probabilities are calibrated if `model.calibrate(kg)` was ever called. With a `journal` a run that was stopped, or
     whose budget was used up, goes on where it ended and gives the same facts to the last bit. `progress` gets (queries
     asked, queries in all). Ctrl-C is raised again, or ends the run with what it has. `local` as for `predict`.
@@ -110,6 +113,7 @@ def complete(
         min_probability=min_probability,
         max_per_relation=max_per_relation,
         min_cases=min_cases,
+        likely_from=likely_from,
     )
     started, pace = time.monotonic(), Pace(BLOCK_QUERIES, budget_seconds)
     how = AnswerOptions(rules=rules, memory=memory, local=local)
