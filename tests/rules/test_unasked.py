@@ -149,6 +149,19 @@ def test_a_class_is_not_proposed_what_most_below_it_lack() -> None:
     assert not says_no(beams(more=unlike), "beam 3", "tag", "active")
 
 
+def test_a_class_is_not_proposed_what_some_below_it_have_where_to_have_nothing_is_to_lack_it() -> None:
+    drafts = [(f"draft {i}", "subclass of", "whatever") for i in range(3)] + [("draft 0", "tag", "in draft")]
+    facts = beams(more=drafts)
+    assert says_no(facts, "whatever", "tag", "in draft"), "one of three is, and two have no tag"
+    nearly_all = [(f"draft {i}", "tag", "in draft") for i in range(2)]
+    assert not says_no(beams(more=drafts + nearly_all), "whatever", "tag", "in draft")
+    untagged = beams(more=drafts[:3])
+    assert not says_no(untagged, "whatever", "tag", "sort 4"), "none below has it: it may not have been written down"
+    # Where most below a class have no tags of their own, those have said nothing.
+    bare = [(f"bare beam {i} {n}", "subclass of", f"beam {i}") for i in range(20) for n in range(3)]
+    assert not says_no(beams(more=drafts + bare), "whatever", "tag", "in draft")
+
+
 def test_what_tells_a_sister_apart_is_not_proposed() -> None:
     assert says_no(beams(), "active beam 3", "tag", "passive")
     assert not says_no(beams(), "active beam 3", "tag", "sort 4"), "no sister has it"

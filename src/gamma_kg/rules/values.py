@@ -1,7 +1,7 @@
 """What the values of classes show of each other: handed down from a class to those under it, and telling sisters apart.
 
-A chilled beam is not tagged as active where its kinds repeat its tags and one of them is passive. And an active beam is
-not tagged as passive where that tag is all that tells the passive one, its sister, from it. Both are habits of a
+A chilled beam is not tagged as active where its kinds repeat its tags and one of them is passive, and what has drafts
+under it and much else is no draft itself. And an active beam is not tagged as passive where that tag is all that tells the passive one, its sister, from it. Both are habits of a
 graph's makers, counted relation by relation.
 """
 
@@ -45,10 +45,17 @@ class Values:
         return self._most_below_lack_it(head, direct, tail) or self._tells_a_sister_apart(head, direct, tail)
 
     def _most_below_lack_it(self, head: int, direct: int, tail: int) -> bool:
-        below = self._with_values(self._step(head, self._down), direct)
-        if not len(below) or float(at_least(*self.repeated(direct))) < MIN_REPEATED:
-            return False
-        return 2 * sum(tail in self._closures.ends(one, direct) for one in below.tolist()) <= len(below)
+        below = self._step(head, self._down)
+        with_values = len(self._with_values(below, direct))
+        have_it = sum(tail in self._closures.ends(one, direct) for one in below.tolist())
+        if with_values and 2 * have_it <= with_values and self._is_handed_down(direct, to_all=False):
+            return True
+        # Where even those who have nothing else repeat it, to have nothing is to lack it. But where all lack it, the
+        # value may just not have been written down yet.
+        return 0 < 2 * have_it <= len(below) and self._is_handed_down(direct, to_all=True)
+
+    def _is_handed_down(self, direct: int, *, to_all: bool) -> bool:
+        return float(at_least(*self.repeated(direct, to_all))) >= MIN_REPEATED
 
     def _tells_a_sister_apart(self, head: int, direct: int, tail: int) -> bool:
         own = set(self._closures.ends(head, direct).tolist())
@@ -61,11 +68,12 @@ class Values:
                 return float(at_most(*self.nested(direct))) <= MAX_NESTED
         return False
 
-    def _repeated(self, direct: int) -> Seen:
-        """How often those under a class, with values of their own, have a value of the class too."""
+    def _repeated(self, direct: int, to_all: bool) -> Seen:
+        """How often those under a class, all or those with values of their own, have a value of the class too."""
         found, of = 0, 0
         for head, tail in self._looked_at(direct):
-            for one in self._with_values(self._step(head, self._down), direct)[:MOST_AROUND].tolist():
+            below = self._step(head, self._down)
+            for one in (below if to_all else self._with_values(below, direct))[:MOST_AROUND].tolist():
                 found += tail in self._closures.ends(one, direct)
                 of += 1
         return found, of
