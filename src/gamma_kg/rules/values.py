@@ -1,8 +1,8 @@
 """What the values of classes show of each other: handed down from a class to those under it, and telling sisters apart.
 
 A chilled beam is not tagged as active where its kinds repeat its tags and one of them is passive, and what has drafts
-under it and much else is no draft itself. And an active beam is not tagged as passive where that tag is all that tells the passive one, its sister, from it. Both are habits of a
-graph's makers, counted relation by relation.
+under it and much else is no draft itself. And an active beam is not tagged as passive where that tag is all that tells
+the passive one, its sister, from it. Both are habits of a graph's makers, counted relation by relation.
 """
 
 from __future__ import annotations
