@@ -129,7 +129,8 @@ def _asked(gamma: Gamma, kg: KnowledgeGraph, fact: Triple) -> Asked:
     near = None
     if triples is not None:
         background = BACKGROUNDS.of(gamma.model, kg, fact[1], STATES, memory)
-        near = Neighbourhood(neighbourhood_sizes(kg, triples), background)
+        facts_of_head = int(kg.edges.degrees(torch.tensor([fact[0]])))
+        near = Neighbourhood(neighbourhood_sizes(kg, triples, facts_of_head), background)
     return Asked(gamma.model, kg, fact, states, (), near, rules_of(kg).without(*fact[:2]))
 
 

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -10,6 +11,7 @@ from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.growth import grow
 from gamma_kg.nn.local_answers import Background, LocalAnswers, Seen
 from gamma_kg.predicting import background as background_file
+from gamma_kg.predicting import switch
 from gamma_kg.predicting.answer_options import AnswerOptions
 from gamma_kg.predicting.background import FAR, BackgroundCache, frequent_answers, make_background, sampled_background
 from gamma_kg.predicting.baselines import frequency_baseline
@@ -17,7 +19,7 @@ from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.prediction import Query
 from gamma_kg.predicting.query_files import answer_queries
 from gamma_kg.predicting.relation_cache import RelationCache, relation_states
-from gamma_kg.predicting.switch import basis, local_triples, near_triples, triples_for
+from gamma_kg.predicting.switch import DENSE, ROOM, basis, local_triples, near_triples, triples_for
 
 
 def test_a_neighbourhood_that_holds_all_facts_gives_the_scores_of_the_whole_graph(
@@ -269,3 +271,28 @@ def test_a_run_is_not_taken_up_with_another_switch(town: KnowledgeGraph, small_g
     with pytest.raises(DataError):
         answer_queries(small_gamma, town, queries, out, top_k=1, local=30)
     assert answer_queries(small_gamma, town, queries, out, top_k=1, local=25) == 66
+
+
+def test_a_source_with_many_facts_gets_more_room_in_a_dense_graph(
+    small_gamma: Gamma, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    triples = [(int(h), int(r), int(t)) for h, r, t in rng.integers([100, 3, 100], [200, 4, 200], size=(2600, 3))]
+    triples += [(0, 0, other) for other in range(100, 160)]
+    kg = KnowledgeGraph(np.unique(triples, axis=0), [f"e{i}" for i in range(200)], [f"r{i}" for i in range(4)])
+    facts, crowd = 400, int(kg.edges.degrees(torch.tensor([0])))
+    assert 2 * kg.num_triples / kg.num_entities >= DENSE and ROOM * facts < kg.num_triples
+    few = next(e for e in range(100, 200) if int(kg.edges.degrees(torch.tensor([e]))) < crowd)
+    asked = {"head": "e0", "relation": "r0", "local": facts, "rules": False}
+    monkeypatch.setattr(switch, "CROWDED", (crowd - 1) / facts)
+    source, relation = torch.tensor([few, 0, 0, few]), torch.tensor([1, 4, 0, 6])
+    found = small_gamma.scores(kg, source, relation, local=facts)
+    why = small_gamma.explain(kg, tail="e199", **asked)
+    best = small_gamma.predict(kg, include_known=True, top_k=200, **asked)
+    assert {p.local for p in best} == {why.local} == {ROOM * facts}
+    assert why.score == pytest.approx(next(p.score for p in best if p.name == "e199"), abs=1e-5)
+    monkeypatch.setattr(switch, "CROWDED", crowd)  # nobody has so many
+    for q, size in enumerate((facts, ROOM * facts, ROOM * facts, facts)):
+        assert 0 < len(grow(kg.edges, source[q : q + 1], size).entity_N) < kg.num_entities
+        expected = small_gamma.scores(kg, source[q : q + 1], relation[q : q + 1], local=size)[0]
+        torch.testing.assert_close(found[q], expected, rtol=0, atol=1e-6)

@@ -134,19 +134,19 @@ def explain(
     without: Iterable[tuple[str, str, str]] = (),
     rivals_less: Tensor | None = None,
     relations: Callable[[int], RelationStates],
-    neighbourhood: Callable[[int], Neighbourhood | None] = lambda relation: None,
+    neighbourhood: Callable[[int, int], Neighbourhood | None] = lambda head, relation: None,
 ) -> Explanation:
     """Explains why `tail` answers (head, relation, ?), on the graph less the facts `without`.
 
     `rivals_less` are entities (ids) that the answer is not ranked against: `predict` would not show them.
-    `relations` gives the relation states for a relation, `neighbourhood` what to compute on; None: all of the graph.
+    `relations` gives the relation states for a relation, X
     """
     if num_paths < 1 or num_facts < 0:
         raise DataError(f"ask for at least one path and no negative number of facts, got {num_paths} and {num_facts}")
     fact = kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail)
     known = bool((kg.answers(fact[0], fact[1]) == fact[2]).any())
     gone = [(kg.entity_id(h), kg.relation_id(r), kg.entity_id(t)) for h, r, t in without]
-    asked = Asked(model, kg, fact, relations(fact[1]), gone, neighbourhood(fact[1]), rivals_less)
+    asked = Asked(model, kg, fact, relations(fact[1]), gone, neighbourhood(*fact[:2]), rivals_less)
     names = list(branch_names) or [*model.config.branches]
     gradient_TE = asked.gradients().numpy()
     receiver, type_, sender = asked.ends()

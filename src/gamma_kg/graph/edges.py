@@ -107,6 +107,10 @@ class Edges(EdgeGroups):
         """Every triple (h, r, t) as the edges (h, r, t) and (t, inverse of r, h)."""
         return cls.build(*both_ways(triples, num_relations), num_entities, inverse_types(num_relations))
 
+    def degrees(self, node: Tensor) -> Tensor:
+        """How many edges each of the nodes has."""
+        return self.group_ptr[self.node_ptr[node + 1]] - self.group_ptr[self.node_ptr[node]]
+
     def find(self, node: Tensor, type_: Tensor, neighbour: Tensor) -> Tensor:
         """Positions of the given edges in sorted order, every copy of each; what is not there is passed over."""
         low, high = self._runs(node, type_, neighbour)

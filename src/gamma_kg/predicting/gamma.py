@@ -191,11 +191,12 @@ class Gamma(Predictor):
             raise CheckpointError("an ensemble has no single explanation: ask one of its models")
         model, triples, memory_bytes = self.model, local_triples(kg, local), budget(memory, self.device)
 
-        def neighbourhood(relation_id: int) -> Neighbourhood | None:
+        def neighbourhood(head_id: int, relation_id: int) -> Neighbourhood | None:
             if triples is None:
                 return None
             background = self._backgrounds.of(model, kg, relation_id, self._cache, memory_bytes)
-            return Neighbourhood(neighbourhood_sizes(kg, triples), background)
+            facts_of_head = int(kg.edges.degrees(torch.tensor([head_id])))
+            return Neighbourhood(neighbourhood_sizes(kg, triples, facts_of_head), background)
 
         fact = kg.entity_id(head), kg.relation_id(relation), kg.entity_id(tail)
         without = list(without)

@@ -44,27 +44,43 @@ def local_batches(
     memory: str | int | None = None,
     on_asked: bool = False,
 ) -> Iterator[ScoreBatch]:
-    """Like `inference.score_batches`, from neighbourhoods of at most `triples` facts."""
+    """Like `inference.score_batches`, from neighbourhoods of about `triples` facts (`neighbourhood_sizes`)."""
     check_queries(kg, start_Q, relation_Q)
     memory_bytes = budget(memory, model.score.out.weight.device)
-    starts = start_Q if isinstance(start_Q, Starts) else Starts.single(start_Q)
-    sizes = neighbourhood_sizes(kg, triples)
     with evaluating(model):
-        for part in distinct_queries(kg, start_Q, relation_Q, batch_size(model, triples, memory_bytes)):
-            relation_B = relation_Q[part.first]
-            asked = relation_B.unique().tolist()
-            of_relation = backgrounds.of_all(model, kg, asked, cache, memory_bytes, on_asked=on_asked)
-            start_B = starts.select(part.first)
-            relations = relation_states(model, kg, relation_B, cache, memory_bytes, on_asked=on_asked)
-            wide, *near = (
-                _seen(model, kg, neighbourhoods_of(kg.edges, start_B, size), relations, start_B, relation_B)
-                for size in sizes
-            )
-            found = [
-                LocalAnswers.of(triples, wide[b], near[0][b] if near else None, of_relation[relation])
-                for b, relation in enumerate(relation_B.tolist())
-            ]
-            yield ScoreBatch(part.query, part.row, found)
+        for query_P, sizes in _by_sizes(kg, start_Q, triples):
+            relation_P = relation_Q[query_P]
+            start_P = start_Q.select(query_P) if isinstance(start_Q, Starts) else start_Q[query_P]
+            starts = start_P if isinstance(start_P, Starts) else Starts.single(start_P)
+            for part in distinct_queries(kg, start_P, relation_P, batch_size(model, sizes[0], memory_bytes)):
+                relation_B = relation_P[part.first]
+                asked = relation_B.unique().tolist()
+                of_relation = backgrounds.of_all(model, kg, asked, cache, memory_bytes, on_asked=on_asked)
+                start_B = starts.select(part.first)
+                relations = relation_states(model, kg, relation_B, cache, memory_bytes, on_asked=on_asked)
+                wide, *near = (
+                    _seen(model, kg, neighbourhoods_of(kg.edges, start_B, size), relations, start_B, relation_B)
+                    for size in sizes
+                )
+                found = [
+                    LocalAnswers.of(sizes[0], wide[b], near[0][b] if near else None, of_relation[relation])
+                    for b, relation in enumerate(relation_B.tolist())
+                ]
+                yield ScoreBatch(query_P[part.query], part.row, found)
+
+
+def _by_sizes(kg: KnowledgeGraph, start_Q: Starts | Tensor, triples: int) -> Iterator[tuple[Tensor, list[int]]]:
+    """Positions of the queries whose neighbourhoods have the same sizes, and these. A set of starts is no crowd."""
+    everyone = torch.arange(len(start_Q))
+    if isinstance(start_Q, Starts) and not start_Q.is_single:
+        yield everyone, neighbourhood_sizes(kg, triples)
+        return
+    degrees = kg.edges.degrees((start_Q.node_S if isinstance(start_Q, Starts) else start_Q).cpu()).tolist()
+    queries: dict[tuple[int, ...], list[int]] = {}
+    for q, degree in enumerate(degrees):
+        queries.setdefault(tuple(neighbourhood_sizes(kg, triples, degree)), []).append(q)
+    for sizes, own in queries.items():
+        yield torch.tensor(own), list(sizes)
 
 
 def neighbourhoods_of(edges: Edges, starts: Starts, triples: int) -> Neighbourhoods:

@@ -17,6 +17,9 @@ LEAST_TRIPLES, MOST_TRIPLES = 8_000, 22_000
 # Beside it stands a near neighbourhood with a fact for so many of its own. In a graph of this average degree or more
 # there is none: it would have too few entities.
 FACTS_PER_NEAR_FACT, DENSE = 4, 15
+# In such a dense graph a source that has itself more than this share of the facts of a neighbourhood gets so many times
+# as many: its neighbours alone would fill the room, and its answers are further away than they.
+CROWDED, ROOM = 1 / 40, 4
 # A sparse graph with at most so many times the facts of a near neighbourhood is taken whole: nothing in it is far.
 SMALL = 2
 # A dense one is taken whole where a layer's work on it is at most this, in edges; an entity costs about as much as so
@@ -62,10 +65,12 @@ def near_triples(num_entities: int, num_triples: int, triples: int) -> int | Non
     return None if is_dense else max(triples // FACTS_PER_NEAR_FACT, 1)
 
 
-def neighbourhood_sizes(kg: KnowledgeGraph, triples: int) -> list[int]:
-    """The triples of the neighbourhoods that an answer from at most `triples` is computed on: wide, then near."""
+def neighbourhood_sizes(kg: KnowledgeGraph, triples: int, facts_of_source: int = 0) -> list[int]:
+    """The triples of the neighbourhoods that an answer from about `triples` is computed on: wide, then near."""
     near = near_triples(kg.num_entities, kg.num_triples, triples)
-    return [triples] if near is None else [triples, near]
+    if near is None:
+        return [ROOM * triples if facts_of_source > CROWDED * triples else triples]
+    return [triples, near]
 
 
 def budget_of(num_entities: int, num_triples: int) -> int:
@@ -82,7 +87,7 @@ def _degree(num_entities: int, num_triples: int) -> float:
 def what_auto_means() -> list[float]:
     """All that decides it: results of another meaning are not the same."""
     size = [TRIPLES_PER_SQUARE, LEAST_TRIPLES, MOST_TRIPLES, FACTS_PER_NEAR_FACT, WIDE_SHARE]
-    return [*size, DENSE, SMALL, CHEAP_WORK, ENTITY_WORK]
+    return [*size, DENSE, SMALL, CHEAP_WORK, ENTITY_WORK, CROWDED, ROOM]
 
 
 def said(triples: int | None) -> Local:
