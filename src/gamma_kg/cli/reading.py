@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gamma_kg.cli.saying import be_quiet, is_quiet, say
+from gamma_kg.cli.saying import be_quiet, is_quiet, say, say_for_now, unsay
 
 if TYPE_CHECKING:
     from gamma_kg import KnowledgeGraph
@@ -79,6 +79,7 @@ class Reading:
         from gamma_kg.cli.graph_names import load_graph
 
         kg = load_graph(name, **self.options())
+        unsay()
         report = kg.report
         if report is None:
             return kg
@@ -105,7 +106,12 @@ def reads_graph(command: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         reading = Reading(**{option.name: given.pop(option.name) for option in options})
         be_quiet(reading.quiet or is_quiet())
-        command(reading=reading, **given)
+        if isinstance(graph := given.get("graph"), str):
+            say_for_now(f"reading {graph}")
+        try:
+            command(reading=reading, **given)
+        finally:
+            unsay()
 
     run.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *options)}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from gamma_kg.data.unpacking import Progress
 
-# Below this a file is read before a bar could be looked at.
-LARGE_BYTES = 50_000_000
+# Below this a file is read before a bar could be looked at; OBO and RDF of this size take a second or two.
+LARGE_BYTES = 10_000_000
 
 
 @contextmanager
