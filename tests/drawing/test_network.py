@@ -76,6 +76,20 @@ def test_a_long_word_is_parted_where_its_parts_meet(name: str, lines: list[str])
     assert wrapped(name, 22) == lines
 
 
+def test_names_of_arrows_side_by_side_stand_between_them() -> None:
+    relations = [f"relation {i}" for i in range(6)]
+    arrows = [Arrow("a", name, "b") if i % 2 else Arrow("b", name, "a") for i, name in enumerate(relations)]
+    drawing = draw_network(arrows, "a", "b")
+    root = ET.fromstring(f'<svg xmlns="{SVG[1:-1]}">{drawing.body}</svg>')
+    base = [float(t.get("y", 0)) for t in root.iter(f"{SVG}text") if (t.text or "").startswith("relation")]
+    lines = [
+        float(path.get("d", "").split(",")[1].split()[0]) for path in root.iter(f"{SVG}path") if path.get("stroke")
+    ]
+    assert len(base) == 6 and len(set(lines)) == 6
+    # Letters reach from some ten pixels above the line they are written on to three below.
+    assert not [(y, line) for y in base for line in lines if y - 10 < line < y + 3]
+
+
 def test_an_arrow_within_a_column_bows_around_the_boxes_between() -> None:
     pairs = [("a", "long"), ("a", "b"), ("a", "c"), ("long", "c")]
     column = columns_from("a", None, pairs)

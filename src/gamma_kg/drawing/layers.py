@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 SWEEPS = 6
-PORT = 20  # pixels between two arrows at the same side of a box
+PORT = 20  # pixels between two arrows at the same side of a box, unless told otherwise
 ROW_GAP = 32
 PASS_HEIGHT = 26  # what an arrow that passes a column takes of it
 Point = tuple[float, float]
@@ -68,8 +68,10 @@ def lay_out(
     size: Mapping[str, Point],
     pairs: Sequence[tuple[str, str]],
     gap_width: Mapping[int, float],
+    port: float = PORT,
 ) -> Layout:
-    """Places for boxes of the given sizes. `gap_width` is the room that column c leaves to its right."""
+    """Places for boxes of the given sizes. `gap_width` is the room that column c leaves to its right, `port` what lies
+    between two arrows at the same side of a box."""
     boxes = {name: Place(name, c, *size[name]) for name, c in column.items()}
     chains = [_chain(boxes[a], boxes[b]) for a, b in pairs]
     levels: defaultdict[int, list[Place]] = defaultdict(list)
@@ -78,7 +80,7 @@ def lay_out(
     for chain in chains:
         for place in chain[1:-1]:
             levels[place.column].append(place)
-    _grow_for_ports(chains)
+    _grow_for_ports(chains, port)
     _order(levels, chains)
     _set_y(levels)
     x = 0.0
@@ -89,7 +91,7 @@ def lay_out(
             place.width = wide if place.name is not None else 0
             place.x = x + (wide - place.width) / 2
         x += wide + gap_width.get(c, 0)
-    _set_ports(chains)
+    _set_ports(chains, port)
     arrows = [_points(number, chain) for number, chain in enumerate(chains)]
     everything = [place for level in levels.values() for place in level]
     height = max((place.y + place.height / 2 for place in everything), default=0)
@@ -110,12 +112,12 @@ def _sides(chain: Sequence[Place]) -> tuple[int, int]:
     return way, -way
 
 
-def _grow_for_ports(chains: Sequence[Sequence[Place]]) -> None:
+def _grow_for_ports(chains: Sequence[Sequence[Place]], port: float) -> None:
     count: defaultdict[tuple[int, int], int] = defaultdict(int)
     for chain in chains:
         for place, side in zip((chain[0], chain[-1]), _sides(chain), strict=True):
             count[id(place), side] += 1
-            place.height = max(place.height, PORT * count[id(place), side] + 8)
+            place.height = max(place.height, port * count[id(place), side] + 8)
 
 
 def _order(levels: Mapping[int, list[Place]], chains: Sequence[Sequence[Place]]) -> None:
@@ -151,7 +153,7 @@ def _set_y(levels: Mapping[int, list[Place]]) -> None:
             y += place.height + ROW_GAP
 
 
-def _set_ports(chains: Sequence[Sequence[Place]]) -> None:
+def _set_ports(chains: Sequence[Sequence[Place]], port: float) -> None:
     """Arrows at one side of a box in the order of where they come from."""
     at: defaultdict[tuple[int, int], list[tuple[float, int, Place]]] = defaultdict(list)
     for number, chain in enumerate(chains):
@@ -161,7 +163,7 @@ def _set_ports(chains: Sequence[Sequence[Place]]) -> None:
     for (_, side), arrows in at.items():
         # A loop has two ends at the same side.
         for i, (_, number, place) in enumerate(sorted(arrows, key=lambda arrow: arrow[:2])):
-            place.ports.setdefault((number, side), place.y + PORT * (i - (len(arrows) - 1) / 2))
+            place.ports.setdefault((number, side), place.y + port * (i - (len(arrows) - 1) / 2))
 
 
 def _points(number: int, chain: Sequence[Place]) -> list[Point]:

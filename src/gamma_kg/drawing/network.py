@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gamma_kg.drawing.layers import Point, columns_from, lay_out
+from gamma_kg.drawing.layers import PORT, Point, columns_from, lay_out
 from gamma_kg.drawing.svg import INK, NODE, PALETTE, PAPER, RULE, escape, linked, painted, text, text_width
 
 NAME_SIZE, RELATION_SIZE = 13, 12
-LINE_HEIGHT = 16
+LINE_HEIGHT, RELATION_HEIGHT = 16, 14.0
 NAME_LETTERS, RELATION_LETTERS = 22, 20  # a longer name goes on in the next line
 # Lines are sampled every so many pixels. What a name costs where it stands: for each such point nearer than RIM, for
 # each of another line nearer than BESIDE (whose name would it be?), and for each square pixel on a box, on another
@@ -68,7 +69,7 @@ def draw_network(
         for name, parts in lines.items()
     }
     labels = [wrapped(arrow.relation, RELATION_LETTERS) for arrow in arrows]
-    layout = lay_out(column, size, pairs, _gaps(column, pairs, labels))
+    layout = lay_out(column, size, pairs, _gaps(column, pairs, labels), _port(pairs, labels))
     colours = {
         relation: PALETTE[i % len(PALETTE)] for i, relation in enumerate(dict.fromkeys(a.relation for a in arrows))
     }
@@ -127,6 +128,13 @@ def _gaps(
     return room
 
 
+def _port(pairs: Sequence[tuple[str, str]], labels: Sequence[Sequence[str]]) -> float:
+    """Room between arrows at one side of a box: where three run side by side, names stand between them."""
+    count = Counter(frozenset(pair) for pair in pairs)
+    between = [len(label) for pair, label in zip(pairs, labels, strict=True) if count[frozenset(pair)] > 2]
+    return max([PORT, *(RELATION_HEIGHT * lines + 2 * BESIDE for lines in between)])
+
+
 def _smooth(points: Sequence[Point]) -> Curve:
     """Bézier pieces through the points that leave and arrive level."""
     pieces = []
@@ -167,7 +175,7 @@ def _label(
 ) -> str:
     """The name of an arrow, beside its line, where nothing else stands or runs; takes that room."""
     width = max(text_width(line, RELATION_SIZE) for line in lines)
-    height = 14.0 * len(lines)
+    height = RELATION_HEIGHT * len(lines)
     rooms = [
         (x - width / 2, y + shift, x + width / 2, y + shift + height)
         for t in STATIONS
@@ -191,7 +199,8 @@ def _label(
     # A rim of paper keeps the name readable where another line crosses it.
     rim = f'paint-order="stroke"{painted(PAPER, "g-rim", "stroke")} stroke-width="4" stroke-linejoin="round"'
     written = [
-        text((room[0] + room[2]) / 2, room[1] + 11 + 14 * i, line, anchor="middle") for i, line in enumerate(lines)
+        text((room[0] + room[2]) / 2, room[1] + 11 + RELATION_HEIGHT * i, line, anchor="middle")
+        for i, line in enumerate(lines)
     ]
     return f"<g {rim}>{''.join(written)}</g>"
 
