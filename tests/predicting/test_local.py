@@ -19,7 +19,7 @@ from gamma_kg.predicting.fingerprint import run_fingerprint
 from gamma_kg.predicting.prediction import Query
 from gamma_kg.predicting.query_files import answer_queries
 from gamma_kg.predicting.relation_cache import RelationCache, relation_states
-from gamma_kg.predicting.switch import DENSE, ROOM, basis, local_triples, near_triples, triples_for
+from gamma_kg.predicting.switch import DENSE, ROOM, basis, basis_of_many, local_triples, near_triples, triples_for
 
 
 def test_a_neighbourhood_that_holds_all_facts_gives_the_scores_of_the_whole_graph(
@@ -137,6 +137,9 @@ def test_auto_goes_by_the_counts_of_the_graph() -> None:
     sparse, dense = triples_for(10**6, 10**6, "auto"), triples_for(10**5, 2 * 10**6, "auto")
     assert sparse is not None and dense is not None and sparse < dense
     assert basis(None) == "the whole graph" and "8,000" in basis(8000) and "sample" in basis(8000, True)
+    many = KnowledgeGraph.from_triples([(f"e{i}", "r", f"e{j}") for i in range(20) for j in range(20)])
+    assert basis_of_many(many, None) == "the whole graph"
+    assert basis_of_many(many, 100) == "neighbourhoods of up to 100 facts (400 around hubs)"
 
 
 def test_baselines_know_whole_graphs_only(town: KnowledgeGraph) -> None:

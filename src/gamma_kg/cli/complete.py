@@ -108,7 +108,7 @@ def complete(
     from gamma_kg.io.rows import check_ending, identified, write_json_lines, write_rows
     from gamma_kg.predicting.answer_options import AnswerOptions
     from gamma_kg.predicting.models import resolve_model
-    from gamma_kg.predicting.switch import basis
+    from gamma_kg.predicting.switch import basis_of_many
     from gamma_kg.rules.reasons import MIN_CASES
 
     kept = WRITING_SHARE + (0.0 if review is None else REVIEW_SHARE)
@@ -198,7 +198,7 @@ def complete(
     else:
         rest = "; the same command goes on from here"
     stopped = "stopped; " if found.was_interrupted else ""
-    on = basis(gamma.triples(kg, local))
+    on = basis_of_many(kg, gamma.triples(kg, local))
     say(f"{stopped}{len(found.facts):,} facts{where}; {asked}, answered from {on}{rest}")
     if found.facts and is_fitted:
         say(f"by their probabilities, about {sum(fact.probability for fact in found.facts):.0f} of them should hold")

@@ -77,7 +77,7 @@ def predict(
     from gamma_kg.predicting.answer_options import AnswerOptions
     from gamma_kg.predicting.models import resolve_model
     from gamma_kg.predicting.query_files import answer_queries, answers_in_order, known_queries, read_queries
-    from gamma_kg.predicting.switch import basis
+    from gamma_kg.predicting.switch import basis, basis_of_many
 
     asked: list[tuple[str, Query]] = []
     complaints: list[str] | None = [] if reading.skip_bad_lines else None
@@ -113,7 +113,7 @@ def predict(
         asked = asked or [("the query", (head, relation, tail))]
         with progress_bar("predicting", "queries") as progress:
             count = answer_queries(gamma, kg, asked, out, how, progress=progress, asserted=assert_)
-        say(f"{count:,} answers to {len(asked):,} queries in {out}, from {basis(gamma.triples(kg, local))}")
+        say(f"{count:,} answers to {len(asked):,} queries in {out}, from {basis_of_many(kg, gamma.triples(kg, local))}")
         return
     if queries is not None:
         rows = answers_in_order(gamma, kg, asked, how)

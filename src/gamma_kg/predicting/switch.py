@@ -101,3 +101,11 @@ def basis(local: int | None, is_sampled: bool = False) -> str:
         return "the whole graph"
     sampled = "; others scored by a sample" if is_sampled else ""
     return f"a neighbourhood of up to {local:,} facts{sampled}"
+
+
+def basis_of_many(kg: KnowledgeGraph, local: int | None) -> str:
+    """The same for answers to many queries on one graph."""
+    if local is None:
+        return basis(None)
+    usual, around_hubs = (neighbourhood_sizes(kg, local, facts)[0] for facts in (0, kg.num_triples))
+    return f"neighbourhoods of up to {usual:,} facts" + (f" ({around_hubs:,} around hubs)" * (around_hubs > usual))
