@@ -128,6 +128,10 @@ def test_a_few_pairs_the_other_way_round_may_all_be_so_by_chance(turned: int, is
     facts += [(f"house {i}", "is a", f"wall {i}") for i in range(turned)]
     kg = KnowledgeGraph.from_triples(facts)
     is_a, part_of = kg.relation_id("is a"), kg.relation_id("part of")
+    assert rules_of(kg).pairs.excluding(is_a)[part_of], "no pair has a second relation this way round"
+    # Where pairs do, it takes more.
+    kg = KnowledgeGraph.from_triples([*facts, *((f"wall {i}", "like", f"wall {i // 10}") for i in range(10, 40))])
+    is_a, part_of = kg.relation_id("is a"), kg.relation_id("part of")
     assert rules_of(kg).pairs.excluding(is_a)[part_of] == is_out
     assert rules_of(kg).pairs.excluding(is_a)[part_of + kg.num_relations] == (not turned)
 

@@ -2,7 +2,8 @@
 
 The model sees that two things belong together, and proposes a second relation for what the first one says already.
 Where the two were seen together the other way round, that this way is none of them may be chance: of four pairs that
-cause what they are a sort of, all four may point that way by luck. S relation ids, both ways round.
+cause what they are a sort of, all four may point that way by luck. But where a relation's pairs next to never have any
+second relation this way round, one more that never comes needs no such proof. S relation ids, both ways round.
 """
 
 from __future__ import annotations
@@ -41,12 +42,22 @@ class PairExclusions:
 
     def _excluding(self, relation: int) -> NDArray[np.bool_]:
         """Relation ids that, where they link two things, rule this one out between them, (S,)."""
-        both, turned = (self._seen_with(one) for one in (relation, inverse_of(relation, self._num_relations)))
-        found = (both == 0) & ((turned == 0) | (0.5**turned <= MAX_CHANCE))
+        itself = [relation, inverse_of(relation, self._num_relations)]
+        both, turned = (self._seen_with(one) for one in itself)
+        found = (both == 0) & ((turned == 0) | (0.5**turned <= MAX_CHANCE) | self._is_alone(relation, itself))
         found &= (at_most(0, self._facts[relation]) <= MAX_BESIDE) & (at_most(0, self._facts) <= MAX_BESIDE_OTHER)
         # Whether a relation holds both ways is a rule of its own.
-        found[[relation, inverse_of(relation, self._num_relations)]] = False
+        found[itself] = False
         return np.asarray(found, dtype=bool)
+
+    def _is_alone(self, relation: int, itself: list[int]) -> NDArray[np.bool_]:
+        """Whether next to no pair of a relation has another one that runs the way of each relation id, (S,)."""
+        others = self._seen_with(relation)
+        others[itself] = 0
+        runs_back = np.arange(len(others)) >= self._num_relations
+        of_a_way = np.where(runs_back, others[runs_back].sum(), others[~runs_back].sum())
+        facts = self._facts[relation]
+        return np.asarray(at_most(np.minimum(of_a_way, facts), facts) <= MAX_BESIDE)
 
     def _seen_with(self, relation: int) -> IntArray:
         """How many pairs each relation id shares with this one, (S,)."""
