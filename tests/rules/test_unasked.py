@@ -323,3 +323,17 @@ def test_no_second_region_is_proposed_where_each_country_lies_in_one() -> None:
     round_about = [(f"a{i}", "near", f"a{(i + 1) % 40}") for i in range(40)]
     kg = KnowledgeGraph.from_triples(round_about)
     assert not Rules(kg).unasked.narrowest.would_be_second(0, 0, 5)
+
+
+def test_no_query_is_asked_that_nothing_can_be_a_new_answer_to() -> None:
+    """Each airport has its one city: no city lacks an airport, unless some airport lacks a city."""
+    facts = [(f"airport {i}", "city", f"city {i % 40}") for i in range(400)]
+    facts += [(f"airport {i}", "run by", f"firm {i % 30}") for i in range(400)]
+
+    def asked(facts: Facts) -> set[tuple[str, bool]]:
+        kg = KnowledgeGraph.from_triples(facts)
+        queries = promising_queries(kg, Choice.of(kg, relations=["city"])).tolist()
+        return {(kg.entities[source][:4], r >= kg.num_relations) for source, r in queries}
+
+    assert asked(facts) == set()
+    assert asked([*facts, ("airport 400", "run by", "firm 1")]) == {("airp", False), ("city", True)}

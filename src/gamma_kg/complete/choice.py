@@ -139,7 +139,7 @@ class Choice:
             "type": self.type_,
             "min_probability": [self.least, least],
             "order of queries": f"rest of {REST}",
-            "left unasked": "habits, properties, values",
+            "left unasked": "habits, properties, values, full columns",
             "min_cases": self.min_cases,
         }
 
@@ -155,6 +155,9 @@ def _out_of_place(rules: Rules, queries: IntArray, tick: Callable[[], None]) -> 
         if number % SLOTS_PER_TICK == 0:
             tick()
         relation = int(queries[rows[0], 1])
+        if not rules.unasked.can_be_answered(relation):
+            found[rows] = True
+            continue
         for outside in (
             rules.unasked.out_of_place(relation),
             rules.axioms.against(relation),

@@ -6,6 +6,7 @@ that breaks with what the graph's makers do all along is not worth a curator's t
 | left out                                              | the habit, counted                                         |
 |-------------------------------------------------------|------------------------------------------------------------|
 | a second value                                        | few have two                                               |
+| a first value where nothing without one is fit for it | few have two                                               |
 | the country of a country                              | a relation from one sort of things to another (`patterns`) |
 | a second value beside the narrowest one               | few have two (`narrowest`)                                 |
 | what is to be said of other ontologies' terms         | none: that is for their own makers                         |
@@ -91,6 +92,17 @@ class Unasked:
         filled, several = int((count > 0).sum()), int((count > 1).sum())
         is_rare = several <= MAX_SEVERAL * filled and float(at_most(several, filled)) <= MAX_EXCEPTIONS
         return np.asarray((count > 0) & is_rare)
+
+    def can_be_answered(self, relation: int) -> bool:
+        """Whether anything could be a new answer to queries of a relation id: no city lacks an airport where each has
+        its one city, and nothing else is like an airport."""
+        rules = self._rules
+        role = rules.inverse(relation)
+        if not rules.has_single_answers(role) and not self.has_its_own(role).any():
+            return True
+        free = np.flatnonzero(rules.slots.count(role) == 0)
+        fit = free[rules.slots.are_fit(role, free)]
+        return bool((~self.out_of_place(role)[fit] & ~rules.slots.are_excluded(role, fit)).any())
 
     def blocked(self, source: int, relation: int) -> BoolArray:
         """Answers to the query that are not worth proposing, (N,)."""
