@@ -49,6 +49,17 @@ def test_changed_bytes_bring_no_traceback(store: Path, small_gamma: Gamma, chang
     assert changed != b"\xff" * 8 or {"edges.neighbour.bin", "edges.node_ptr.bin", "relation.offset.bin"} <= refused
 
 
+def test_groups_of_the_source_that_are_nowhere_are_told(store: Path, small_gamma: Gamma) -> None:
+    source = KnowledgeGraph.open(store).entity_id("e1")
+    array = next(store.glob("*/edges.node_ptr.bin"))
+    starts = np.fromfile(array, dtype=np.int64)
+    starts[source + 1] = 1 << 40
+    array.unlink()
+    starts.tofile(array)
+    with pytest.raises(DataError, match="groups of a node are out of range"):
+        small_gamma.predict(KnowledgeGraph.open(store), head="e1", relation="r1", local=300)
+
+
 def test_a_small_store_is_compared_with_its_hashes(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     array = next(store.glob("*/edges.group_type.bin"))
     array.write_bytes(array.read_bytes()[:-4] + b"\x01\x00\x00\x00")  # another relation, within all bounds

@@ -21,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gamma_kg.errors import DataError
 from gamma_kg.graph.inverse import both_ways, inverse_types
 from gamma_kg.graph.ordering import sorted_pairs, starts_of_runs
 
@@ -109,7 +110,12 @@ class Edges(EdgeGroups):
 
     def degrees(self, node: Tensor) -> Tensor:
         """How many edges each of the nodes has."""
-        return self.group_ptr[self.node_ptr[node + 1]] - self.group_ptr[self.node_ptr[node]]
+        try:
+            return self.group_ptr[self.node_ptr[node + 1]] - self.group_ptr[self.node_ptr[node]]
+        except IndexError:
+            raise DataError(
+                f"{self!r} is damaged: groups of a node are out of range; make it again from its facts"
+            ) from None
 
     def find(self, node: Tensor, type_: Tensor, neighbour: Tensor) -> Tensor:
         """Positions of the given edges in sorted order, every copy of each; what is not there is passed over."""

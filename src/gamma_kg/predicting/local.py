@@ -1,6 +1,6 @@
 """Local answers: a query costs what its neighbourhood costs, whatever the size of the graph.
 
-    start → a wide and, in sparse graphs, a near neighbourhood (kernels/growth.py)
+    start → a wide and, in sparse graphs, a near neighbourhood, in dense ones a wider one of a hub (kernels/growth.py)
     neighbourhoods → scores of their entities, with relation states of the whole graph
     all other entities → the background of the relation (predicting/background.py)
 
@@ -9,7 +9,7 @@ B queries of a batch, Q queries asked for, N entities of all neighbourhoods toge
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -20,7 +20,7 @@ from gamma_kg.graph.neighbourhoods import Neighbourhoods
 from gamma_kg.graph.starts import Starts
 from gamma_kg.kernels.growth import grow
 from gamma_kg.machine.memory import budget
-from gamma_kg.nn.local_answers import LocalAnswers, Seen
+from gamma_kg.nn.local_answers import Background, LocalAnswers, Seen
 from gamma_kg.nn.model import GammaModel, RelationStates, Scores
 from gamma_kg.predicting.background import BackgroundCache
 from gamma_kg.predicting.inference import check_queries, distinct_queries, evaluating, require_finite
@@ -49,24 +49,35 @@ def local_batches(
     memory_bytes = budget(memory, model.score.out.weight.device)
     with evaluating(model):
         for query_P, sizes in _by_sizes(kg, start_Q, triples):
-            relation_P = relation_Q[query_P]
             start_P = start_Q.select(query_P) if isinstance(start_Q, Starts) else start_Q[query_P]
-            starts = start_P if isinstance(start_P, Starts) else Starts.single(start_P)
-            for part in distinct_queries(kg, start_P, relation_P, batch_size(model, sizes[0], memory_bytes)):
-                relation_B = relation_P[part.first]
+            for part in distinct_queries(kg, start_P, relation_Q[query_P], batch_size(model, sizes[0], memory_bytes)):
+                own = query_P[part.first]
+                start_B = start_Q.select(own) if isinstance(start_Q, Starts) else Starts.single(start_Q[own])
+                relation_B = relation_Q[own]
                 asked = relation_B.unique().tolist()
                 of_relation = backgrounds.of_all(model, kg, asked, cache, memory_bytes, on_asked=on_asked)
-                start_B = starts.select(part.first)
                 relations = relation_states(model, kg, relation_B, cache, memory_bytes, on_asked=on_asked)
-                wide, *near = (
-                    _seen(model, kg, neighbourhoods_of(kg.edges, start_B, size), relations, start_B, relation_B)
-                    for size in sizes
-                )
-                found = [
-                    LocalAnswers.of(sizes[0], wide[b], near[0][b] if near else None, of_relation[relation])
-                    for b, relation in enumerate(relation_B.tolist())
-                ]
+                found = _answers(model, kg, sizes, relations, start_B, relation_B, of_relation)
                 yield ScoreBatch(query_P[part.query], part.row, found)
+
+
+def _answers(
+    model: GammaModel,
+    kg: KnowledgeGraph,
+    sizes: Sequence[int],
+    relations: RelationStates,
+    start_B: Starts,
+    relation_B: Tensor,
+    of_relation: Mapping[int, Background],
+) -> list[LocalAnswers]:
+    """What neighbourhoods of these sizes say to each query."""
+    wide, *near = (
+        _seen(model, kg, neighbourhoods_of(kg.edges, start_B, size), relations, start_B, relation_B) for size in sizes
+    )
+    return [
+        LocalAnswers.of(sizes[0], wide[b], near[0][b] if near else None, of_relation[relation])
+        for b, relation in enumerate(relation_B.tolist())
+    ]
 
 
 def _by_sizes(kg: KnowledgeGraph, start_Q: Starts | Tensor, triples: int) -> Iterator[tuple[Tensor, list[int]]]:
