@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from gamma_kg import DataError, Gamma, GammaError, KnowledgeGraph
 from gamma_kg.graph.store import facts as stored_facts
@@ -56,8 +57,11 @@ def test_groups_of_the_source_that_are_nowhere_are_told(store: Path, small_gamma
     starts[source + 1] = 1 << 40
     array.unlink()
     starts.tofile(array)
+    kg = KnowledgeGraph.open(store)
     with pytest.raises(DataError, match="groups of a node are out of range"):
-        small_gamma.predict(KnowledgeGraph.open(store), head="e1", relation="r1", local=300)
+        kg.edges.degrees(torch.tensor([source]))
+    with pytest.raises(DataError, match="out of range"):
+        small_gamma.predict(kg, head="e1", relation="r1", local=300)
 
 
 def test_a_small_store_is_compared_with_its_hashes(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
