@@ -10,9 +10,10 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
-from gamma_kg import Gamma
+from gamma_kg import Gamma, KnowledgeGraph
 from gamma_kg.cli import main
 from gamma_kg.cli.complete import parse_budget
+from gamma_kg.demo import demo_graph
 from gamma_kg.errors import ConfigError
 
 TURTLE = """@prefix e: <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -277,3 +278,12 @@ def test_budgets_are_read_in_seconds_minutes_and_hours() -> None:
     assert [parse_budget(text) for text in ("90", "90s", "1.5m", "2h")] == [90, 90, 90, 7200]
     with pytest.raises(ConfigError):
         parse_budget("0m")
+
+
+def test_the_demo_becomes_a_store_as_the_ray_option_says(run, model: Path, tmp_path: Path) -> None:
+    code, _, err = run("complete", "demo", "--model", model, "--out", tmp_path / "facts.tsv", "--ray", "local")
+    assert code == 2 and "gamma index demo --out G.gamma" in err
+    code, _, err = run("index", "demo", "--out", tmp_path / "G.gamma")
+    assert code == 0, err
+    stored, demo = KnowledgeGraph.open(tmp_path / "G.gamma"), demo_graph()
+    assert stored.num_triples == demo.num_triples and set(stored.entities) == set(demo.entities)

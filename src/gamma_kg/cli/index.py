@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gamma_kg.cli.graph_names import as_files
 from gamma_kg.cli.options import MemoryOption
 from gamma_kg.cli.reading import Reading, reads_graph
 from gamma_kg.cli.saying import say
@@ -15,7 +16,8 @@ from gamma_kg.cli.saying import say
 @reads_graph
 def index(
     files: Annotated[
-        list[str], typer.Argument(help="Files or folders of facts, stores, `-`, or `sparql:URL`; with --verify stores.")
+        list[str],
+        typer.Argument(help="Files or folders of facts, stores, `-`, `sparql:URL` or demo; with --verify stores."),
     ],
     reading: Reading,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The store to make: a folder G.gamma.")] = None,
@@ -43,7 +45,8 @@ def index(
         raise ConfigError("name the store to make: --out G.gamma")
     if append and replace:
         raise ConfigError("give --append or --replace, not both")
-    made = index_files(files, out, append=append, replace=replace, memory=memory, tell=say, **reading.options())
+    with as_files(files) as named:
+        made = index_files(named, out, append=append, replace=replace, memory=memory, tell=say, **reading.options())
     report = made.report
     if report is not None and report.left_out:
         say(str(report))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from importlib.resources import as_file, files
+from pathlib import Path
 
 import numpy as np
 
@@ -10,9 +12,14 @@ from gamma_kg.data.benchmark import Split, read_parts
 from gamma_kg.graph.graph import KnowledgeGraph
 
 
+def demo_file() -> AbstractContextManager[Path]:
+    """The file of the facts, without those held out."""
+    return as_file(files("gamma_kg") / "demo" / "facts.tsv")
+
+
 def demo_graph() -> KnowledgeGraph:
     """The facts, without those held out."""
-    with as_file(files("gamma_kg") / "demo" / "facts.tsv") as path:
+    with demo_file() as path:
         return KnowledgeGraph.from_file(path)
 
 
