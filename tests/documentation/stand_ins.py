@@ -61,12 +61,13 @@ name: organelle organization
 id: part_of
 name: part of
 """
-BRICK = """@prefix brick: <https://brickschema.org/schema/Brick#> .
+BRICK = """@prefix qudtqk: <http://qudt.org/vocab/quantitykind/> .
+@prefix brick: <https://brickschema.org/schema/Brick#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
 brick:hasQuantity rdfs:label "Has Quantity" .
-brick:Temperature rdfs:label "Temperature" ; skos:prefLabel "Température"@fr ; brick:related brick:Humidity .
-brick:Air_Temperature_Sensor rdfs:label "Air Temperature Sensor" ; brick:hasQuantity brick:Temperature .
-brick:Water_Temperature_Sensor rdfs:label "Water Temperature Sensor" ; brick:hasQuantity brick:Temperature .
+qudtqk:Temperature rdfs:label "Temperature" ; skos:prefLabel "Température"@fr ; brick:related brick:Humidity .
+brick:Air_Temperature_Sensor rdfs:label "Air Temperature Sensor" ; brick:hasQuantity qudtqk:Temperature .
+brick:Water_Temperature_Sensor rdfs:label "Water Temperature Sensor" ; brick:hasQuantity qudtqk:Temperature .
 brick:Air_Humidity_Sensor rdfs:label "Air Humidity Sensor" ; brick:hasQuantity brick:Humidity .
 brick:Soil_Temperature_Sensor rdfs:label "Soil Temperature Sensor" ; rdfs:subClassOf brick:Sensor .
 """
