@@ -139,7 +139,8 @@ def explain(
     """Explains why `tail` answers (head, relation, ?), on the graph less the facts `without`.
 
     `rivals_less` are entities (ids) that the answer is not ranked against: `predict` would not show them.
-    `relations` gives the relation states for a relation, X
+    `relations` gives the relation states for a relation, `neighbourhood` what to compute on for a head and a relation;
+    None: all of the graph.
     """
     if num_paths < 1 or num_facts < 0:
         raise DataError(f"ask for at least one path and no negative number of facts, got {num_paths} and {num_facts}")
