@@ -82,9 +82,8 @@ def _answers(
 
 def _by_sizes(kg: KnowledgeGraph, start_Q: Starts | Tensor, triples: int) -> Iterator[tuple[Tensor, list[int]]]:
     """Positions of the queries whose neighbourhoods have the same sizes, and these. A set of starts is no crowd."""
-    everyone = torch.arange(len(start_Q))
     if isinstance(start_Q, Starts) and not start_Q.is_single:
-        yield everyone, neighbourhood_sizes(kg, triples)
+        yield torch.arange(len(start_Q)), neighbourhood_sizes(kg, triples)
         return
     degrees = kg.edges.degrees((start_Q.node_S if isinstance(start_Q, Starts) else start_Q).cpu()).tolist()
     queries: dict[tuple[int, ...], list[int]] = {}
